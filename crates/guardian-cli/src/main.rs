@@ -1,0 +1,2 @@
+//! guardian
+fn main() {}

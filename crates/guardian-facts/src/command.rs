@@ -1,0 +1,407 @@
+//! Commands: what a shell text would run, word by word.
+//!
+//! The shell reading (`shell/`) produces [`CommandFact`]s; the catalogue (`catalogue/`) judges one
+//! [`Invocation`] at a time and says what it does ([`Judgement`]).
+
+use std::path::PathBuf;
+
+use crate::{AccessDetail, AccessKind, Span};
+
+/// A piece of a shell word after expansion of everything that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WordPart {
+    /// Known text, after quote removal and expansion.
+    Literal(String),
+    /// Unquoted pattern text (`*`, `?`, `[…]`, extglob), expanded by the shell at run time.
+    Glob(String),
+    /// Something that is not known before it runs.
+    Unknown {
+        /// The source text, e.g. `$X` or `$(date)`.
+        written: String,
+        /// It may expand to nothing.
+        may_be_empty: bool,
+        /// It is not quoted, so it may split into several words or none.
+        may_split: bool,
+    },
+    /// The fresh path that a `mktemp` in the same call printed.
+    TemporaryPath,
+}
+
+/// One word of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    /// Its parts, in order. Neighbouring literals are merged; an empty word has none.
+    pub parts: Vec<WordPart>,
+    /// Where it stands; words made by an expansion share the span of their source.
+    pub span: Span,
+}
+
+impl Word {
+    /// A word of known text.
+    #[must_use]
+    pub fn literal(text: impl Into<String>, span: Span) -> Self {
+        let text = text.into();
+        let parts = if text.is_empty() { Vec::new() } else { vec![WordPart::Literal(text)] };
+        Self { parts, span }
+    }
+
+    /// The text when it is wholly known.
+    #[must_use]
+    pub fn as_literal(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [] => Some(""),
+            [WordPart::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The known text in front of the first part that is not known.
+    #[must_use]
+    pub fn literal_prefix(&self) -> &str {
+        match self.parts.first() {
+            Some(WordPart::Literal(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// The word may become several words, or vanish, when the shell expands it.
+    #[must_use]
+    pub fn may_split(&self) -> bool {
+        self.parts.iter().any(|part| match part {
+            WordPart::Literal(_) | WordPart::TemporaryPath => false,
+            WordPart::Glob(_) => true,
+            WordPart::Unknown { may_split, .. } => *may_split,
+        })
+    }
+
+    /// The word for people: unknown parts as they were written.
+    #[must_use]
+    pub fn display(&self) -> String {
+        self.parts
+            .iter()
+            .map(|part| match part {
+                WordPart::Literal(text) | WordPart::Glob(text) => text.as_str(),
+                WordPart::Unknown { written, .. } => written.as_str(),
+                WordPart::TemporaryPath => "<temporary path>",
+            })
+            .collect()
+    }
+}
+
+/// How the program was written. A basename is never trusted when a path was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProgramForm {
+    /// `ls`: looked up on PATH, or a builtin.
+    Bare,
+    /// `./x.sh`, `sub/tool`.
+    Relative,
+    /// `/usr/bin/ls`.
+    Absolute,
+    /// Not known before it runs (`$X`, a glob, a substitution).
+    Unknown,
+    /// A function defined earlier in the same text; its body's commands are facts of their own.
+    Function,
+}
+
+/// The program of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// As written, after expansion of what is known.
+    pub written: String,
+    /// How it was written.
+    pub form: ProgramForm,
+    /// The name rules match on: the bare name, or the file name of a path. Deny and ask rules
+    /// compare it whatever the form; allow rules need [`ProgramForm::Bare`] or a path in a
+    /// system program directory.
+    pub name: Option<String>,
+    /// The resolved path for a written path.
+    pub path: Option<crate::PathFact>,
+}
+
+/// `NAME=value` in front of a command, or on its own, or exported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// Variable name.
+    pub name: String,
+    /// Its value.
+    pub value: Word,
+    /// It changes what later commands execute (`PATH`, `LD_PRELOAD`, `GIT_SSH_COMMAND`, …) and is
+    /// not on the list of harmless values.
+    pub changes_execution: bool,
+    /// Where.
+    pub span: Span,
+}
+
+/// What a redirect does with its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RedirectKind {
+    /// `<`
+    Read,
+    /// `>`, `>|`, `&>`
+    Truncate,
+    /// `>>`, `&>>`
+    Append,
+    /// `<>`
+    ReadWrite,
+    /// `2>&1`, `<&3`, `>&-`
+    Duplicate,
+    /// `<<EOF`
+    Heredoc,
+    /// `<<<`
+    HereString,
+}
+
+/// One redirect of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redirect {
+    /// What it does.
+    pub kind: RedirectKind,
+    /// The target word; the body for a heredoc or here-string.
+    pub target: Word,
+    /// The target is known to have no effect (`/dev/null`, a duplicated descriptor, a heredoc).
+    pub inert: bool,
+    /// Where.
+    pub span: Span,
+}
+
+/// Where a command stands in the text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// Position in its pipeline, 0 = first.
+    pub pipe_stage: usize,
+    /// Number of stages of its pipeline.
+    pub pipe_stages: usize,
+    /// Index of the command that feeds this one's standard input through a pipe.
+    pub piped_from: Option<usize>,
+    /// Runs only when something else succeeded, failed or matched.
+    pub conditional: bool,
+    /// Runs in the background (`&`).
+    pub background: bool,
+    /// Index of the wrapper, function call or substitution consumer that runs it.
+    pub inside: Option<usize>,
+}
+
+/// Is it known what this command does?
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effects {
+    /// Every effect is among the facts.
+    Known,
+    /// It may do anything.
+    Opaque,
+}
+
+/// Something a command does beyond the paths it touches. Policy and presets decide by these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effect {
+    /// Prints, computes or waits; touches nothing.
+    Inert,
+    /// Reports local system state only (`ps`, `df`, `uname`).
+    SystemQuery,
+    /// Prints environment variables.
+    ReadsEnvironment,
+    /// Changes only the shell's own state (`cd`, `set`, an assignment).
+    ShellState,
+    /// Reaches the network.
+    Network,
+    /// Acts on another machine or in a container (`ssh`, `docker exec`, `kubectl`).
+    RemoteHost,
+    /// Throws away something that cannot be had back (`git reset --hard`, `DROP`, destroy).
+    Destructive,
+    /// Rewrites an undecidable set of files (whole-tree checkout, `tar x`, `npm install`).
+    BulkWrite,
+    /// Makes something public (`npm publish`, `git push`, release).
+    Publishes,
+    /// Installs or removes packages.
+    Installs,
+    /// Rewrites version-control history (`rebase`, `commit --amend`, `filter-branch`).
+    HistoryRewrite,
+    /// Records in the local repository (`git add`, plain `git commit`).
+    GitRecord,
+    /// Any other change of repository state (`branch`, `merge`, `config`).
+    GitChange,
+    /// Gains privilege (`sudo`, `su`, `doas`).
+    Privilege,
+    /// Makes code run later (`crontab`, `systemctl enable`, `at`).
+    Persistence,
+    /// Signals or changes other processes or the system (`kill`, `shutdown`, `mount`).
+    SystemChange,
+    /// Runs code of the project: build, test and lint commands.
+    RunsProjectCode,
+    /// Runs code that was given inline or in a file.
+    RunsCode,
+    /// Runs code that comes from the network (`curl … | sh`, `npx pkg`).
+    RunsRemoteCode,
+    /// Multiplies itself without end.
+    ForkBomb,
+    /// Runs guardian itself with anything but its read-only subcommands.
+    RunsGuardian,
+}
+
+/// One command that would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandFact {
+    /// What is run.
+    pub program: Program,
+    /// All words, the program's first.
+    pub argv: Vec<Word>,
+    /// Assignments in front of it.
+    pub assignments: Vec<Assignment>,
+    /// Its redirects.
+    pub redirects: Vec<Redirect>,
+    /// Working directory; `None` when unknown.
+    pub cwd: Option<PathBuf>,
+    /// Where it stands.
+    pub place: Place,
+    /// Is it known what it does?
+    pub effects_known: Effects,
+    /// What it does beyond accesses; sorted, without duplicates. Accesses and endpoints are in
+    /// [`crate::Facts`] with this command's index.
+    pub effects: Vec<Effect>,
+    /// The program only runs another command that is a fact of its own (`env`, `timeout`).
+    pub wrapper: bool,
+    /// It reads, lists or searches recursively beneath a directory where secret files could be.
+    pub walks: bool,
+    /// Where.
+    pub span: Span,
+}
+
+impl CommandFact {
+    /// argv as text for people and for rules that match a literal prefix.
+    #[must_use]
+    pub fn display(&self) -> String {
+        self.argv.iter().map(Word::display).collect::<Vec<_>>().join(" ")
+    }
+
+    /// True when the command has this effect.
+    #[must_use]
+    pub fn has(&self, effect: Effect) -> bool {
+        self.effects.contains(&effect)
+    }
+}
+
+/// What feeds a command's standard input, as far as the reading knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing, or the inherited empty input.
+    Empty,
+    /// Known text (heredoc, here-string, `echo` of literals).
+    Text(Word),
+    /// A file.
+    File(Word),
+    /// The output of another command.
+    Pipe,
+}
+
+/// One command line for the catalogue to judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation<'a> {
+    /// The name to look up: the bare program name, or the file name of a program in a system
+    /// program directory.
+    pub name: &'a str,
+    /// All words after the program.
+    pub args: &'a [Word],
+    /// What feeds its input.
+    pub stdin: &'a Stdin,
+}
+
+/// Use of an operand or flag value as a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathUse {
+    /// The word (or the part of it behind `--flag=`).
+    pub word: Word,
+    /// What is done to it.
+    pub kind: AccessKind,
+    /// The finer operation.
+    pub detail: AccessDetail,
+    /// Everything beneath it too.
+    pub recursive: bool,
+}
+
+/// Code that a command runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Nested {
+    /// Another command, given as words (`env`, `timeout`, `xargs`, `find -exec`). `appended` says
+    /// that unknown words are added at the end (`xargs`) or substituted for `{}`.
+    Command {
+        /// Its words, the program's first.
+        argv: Vec<Word>,
+        /// Unknown words are added.
+        appended: bool,
+        /// It runs on another machine or in a container.
+        elsewhere: bool,
+        /// Assignments that the wrapper makes (`env A=b`).
+        assignments: Vec<Assignment>,
+        /// Directory that the wrapper changes to (`env -C`, `git -C`).
+        cwd: Option<Word>,
+    },
+    /// Text that a POSIX shell reads (`bash -c`, `eval`, `ssh host 'text'`).
+    Shell {
+        /// The text.
+        text: Word,
+        /// It runs on another machine or in a container.
+        elsewhere: bool,
+    },
+    /// Text in another language (`python -c`, `node -e`): opaque, scanned loosely.
+    Inline {
+        /// Language, e.g. `python`.
+        language: &'static str,
+        /// The text.
+        text: Word,
+    },
+    /// A file whose content is run.
+    CodeFile {
+        /// Which.
+        word: Word,
+    },
+    /// Standard input is run as shell text (`bash`, `sh -s`).
+    StdinShell,
+    /// Standard input is run as code of another language (`python -`).
+    StdinCode {
+        /// Language.
+        language: &'static str,
+    },
+}
+
+/// What the catalogue says of one invocation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// Is everything it does in this judgement (and in what is nested)?
+    pub effects_known: Effects,
+    /// What it does beyond paths.
+    pub effects: Vec<Effect>,
+    /// Paths it touches.
+    pub paths: Vec<PathUse>,
+    /// Hosts it reaches: words holding a URL, host or `user@host:path`.
+    pub hosts: Vec<Word>,
+    /// Code it runs.
+    pub nested: Vec<Nested>,
+    /// It only runs what is nested.
+    pub wrapper: bool,
+    /// It reads beneath a directory recursively (`grep -r`, `find` contents, `cp -r`).
+    pub walks: bool,
+    /// Why it is opaque: `(code, sentence)`.
+    pub opaque: Vec<(&'static str, String)>,
+}
+
+impl Judgement {
+    /// A program that may do anything.
+    #[must_use]
+    pub fn opaque(code: &'static str, reason: impl Into<String>) -> Self {
+        Self { effects_known: Effects::Opaque, opaque: vec![(code, reason.into())], ..Self::known() }
+    }
+
+    /// A program that does nothing yet: effects are added by the caller.
+    #[must_use]
+    pub fn known() -> Self {
+        Self {
+            effects_known: Effects::Known,
+            effects: Vec::new(),
+            paths: Vec::new(),
+            hosts: Vec::new(),
+            nested: Vec::new(),
+            wrapper: false,
+            walks: false,
+            opaque: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Facts, situation and policy in, verdict out.
+//!
+//! [`evaluate`] is pure, total and deterministic: no clock, no I/O, no environment. It is an
+//! algebra over sets, not a list of rules in an order (SPEC §5): a deny anywhere beats an ask
+//! anywhere beats an allow that covers *every* fact of the call; what nothing covers is asked
+//! about. A verdict always says which rules made it.
+//!
+//! Main types: [`Situation`] (who calls, in which mode, with which grants), [`Policy`] (compiled
+//! rules of all layers) and [`Verdict`].
+
+pub mod evaluate;
+pub mod grant;
+pub mod mode;
+pub mod policy;
+pub mod situation;
+pub mod verdict;
+
+pub use evaluate::evaluate;
+pub use grant::{Grant, GrantScope};
+pub use mode::{OperatingMode, PermissionMode, SessionPermissionMode};
+pub use policy::{Layer, Policy};
+pub use situation::{SandboxState, Situation, ToolRisk};
+pub use verdict::{AllowedDecision, Cause, Decision, Verdict};
