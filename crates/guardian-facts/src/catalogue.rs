@@ -12,6 +12,9 @@ impl Catalogue {
     /// Judges one command line. An unlisted program is opaque.
     #[must_use]
     pub fn judge(&self, invocation: &Invocation<'_>) -> Judgement {
-        Judgement::opaque("unlisted-program", format!("`{}` is not listed", invocation.name))
+        Judgement::opaque(
+            "unlisted-program",
+            format!("`{}` is not listed", invocation.name),
+        )
     }
 }

@@ -41,7 +41,11 @@ impl Word {
     #[must_use]
     pub fn literal(text: impl Into<String>, span: Span) -> Self {
         let text = text.into();
-        let parts = if text.is_empty() { Vec::new() } else { vec![WordPart::Literal(text)] };
+        let parts = if text.is_empty() {
+            Vec::new()
+        } else {
+            vec![WordPart::Literal(text)]
+        };
         Self { parts, span }
     }
 
@@ -269,7 +273,11 @@ impl CommandFact {
     /// argv as text for people and for rules that match a literal prefix.
     #[must_use]
     pub fn display(&self) -> String {
-        self.argv.iter().map(Word::display).collect::<Vec<_>>().join(" ")
+        self.argv
+            .iter()
+            .map(Word::display)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// True when the command has this effect.
@@ -387,7 +395,11 @@ impl Judgement {
     /// A program that may do anything.
     #[must_use]
     pub fn opaque(code: &'static str, reason: impl Into<String>) -> Self {
-        Self { effects_known: Effects::Opaque, opaque: vec![(code, reason.into())], ..Self::known() }
+        Self {
+            effects_known: Effects::Opaque,
+            opaque: vec![(code, reason.into())],
+            ..Self::known()
+        }
     }
 
     /// A program that does nothing yet: effects are added by the caller.

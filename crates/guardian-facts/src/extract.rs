@@ -1,7 +1,9 @@
 //! From a [`ToolCall`] to an [`Extraction`]: one extractor per tool, in a registry.
 
 use crate::catalogue::Catalogue;
-use crate::{ArgumentError, Facts, PathClasses, PathProbe, ProbeLog, RawArgs, RootPaths, ToolInput};
+use crate::{
+    ArgumentError, Facts, PathClasses, PathProbe, ProbeLog, RawArgs, RootPaths, ToolInput,
+};
 
 /// What an extractor may look at besides the arguments. All of it is input: nothing here is read
 /// from the process's environment.

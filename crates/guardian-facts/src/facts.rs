@@ -120,7 +120,12 @@ impl Facts {
         Self {
             summary: format!("calls `{tool}`, whose effects are not known"),
             reading: Reading::Partial,
-            opacity: vec![Opacity { span: None, code: "unknown-tool", reason, command: None }],
+            opacity: vec![Opacity {
+                span: None,
+                code: "unknown-tool",
+                reason,
+                command: None,
+            }],
             ..Self::empty(tool)
         }
     }

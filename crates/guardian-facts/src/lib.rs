@@ -25,7 +25,9 @@ pub mod path;
 pub mod probe;
 pub mod shell;
 
-pub use access::{Access, AccessDetail, AccessKind, AccessSource, PathFact, Scope, Sensitivity, Target};
+pub use access::{
+    Access, AccessDetail, AccessKind, AccessSource, PathFact, Scope, Sensitivity, Target,
+};
 pub use call::{RawArgs, ToolCall};
 pub use classes::PathClasses;
 pub use command::{
