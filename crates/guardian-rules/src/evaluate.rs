@@ -1,23 +1,218 @@
-//! The decision.
+//! The decision: SPEC §5 as an algebra over sets.
 
-use guardian_facts::Facts;
+mod answers;
+pub(crate) mod cover;
+mod hits;
+mod items;
 
-use crate::verdict::{Cause, Decision, Verdict};
-use crate::{Policy, Situation};
+use guardian_facts::{Facts, Sensitivity, Target};
+
+use crate::matrix::mode_refusal;
+use crate::verdict::{AllowedDecision, Cause, Decision, TraceStep, Verdict};
+use crate::{Policy, Preset, Situation, ToolRisk};
+
+pub(crate) use hits::{Hit, View};
+pub(crate) use items::{Item, items_of};
 
 /// Decides. Pure, total, deterministic.
+///
+/// The sets are computed over all layers and the strictest non-empty one answers: the operating
+/// mode's matrix, then deny (satisfied by ANY fact), then ask (ANY fact), then allow (EVERY fact
+/// covered), otherwise ask. Adding a fact, a deny rule or an ask rule never loosens the outcome.
 #[must_use]
 pub fn evaluate(facts: &Facts, situation: &Situation, policy: &Policy) -> Verdict {
-    let _ = (facts, situation, policy);
+    let mut trace = Vec::new();
+
+    if let Some(refusal) = mode_refusal(situation.mode, &facts.tool, situation.tool_kind) {
+        return Verdict {
+            mode_refusal: Some(refusal),
+            decided_by: vec!["matrix".to_owned()],
+            reasons: vec![refusal.reason(&facts.tool)],
+            trace: vec![step("matrix", Some(Decision::Deny), refusal.code())],
+            ..denied(facts, Cause::ContractMode)
+        };
+    }
+    trace.push(step("matrix", None, "the operating mode has the tool"));
+
+    if situation.tool_risk == ToolRisk::High && !situation.has_workspace() {
+        trace.push(step(
+            "workspace",
+            Some(Decision::Deny),
+            "the session has no workspace",
+        ));
+        return Verdict {
+            decided_by: vec!["workspace".to_owned()],
+            reasons: vec![format!("{} needs a session with a workspace", facts.tool)],
+            trace,
+            ..denied(facts, Cause::WorkspaceRequired)
+        };
+    }
+
+    let hits = hits::collect(facts, situation, policy);
+    trace.extend(
+        hits.iter()
+            .map(|hit| step(&hit.rule, Some(hit.decision), &hit.reason)),
+    );
+
+    let denies: Vec<&Hit> = hits
+        .iter()
+        .filter(|hit| hit.decision == Decision::Deny)
+        .collect();
+    if let Some(first) = denies.first() {
+        return Verdict {
+            decided_by: rule_ids(&denies),
+            reasons: reasons(&denies),
+            trace,
+            ..denied(facts, first.cause.clone())
+        };
+    }
+
+    let coverage = cover::coverage(facts, situation, policy);
+    trace.extend(coverage.trace.iter().cloned());
+
+    let asks: Vec<&Hit> = hits
+        .iter()
+        .filter(|hit| hit.decision == Decision::Ask)
+        .collect();
+    if let Some(first) = asks.first() {
+        return Verdict {
+            cause: first.cause.clone(),
+            decided_by: rule_ids(&asks),
+            reasons: reasons(&asks),
+            allowed_decisions: vec![AllowedDecision::AllowOnce, AllowedDecision::Deny],
+            human_only: answers::human_only(facts) || asks.iter().any(|hit| hit.human_only),
+            trace,
+            ..asked(facts)
+        };
+    }
+
+    if policy.preset() == Preset::Strict
+        && situation.tool_risk != ToolRisk::Low
+        && !coverage.only_scratch
+    {
+        let reason = "the preset `strict` asks for every call that is not low risk".to_owned();
+        trace.push(step("preset.strict", Some(Decision::Ask), &reason));
+        return Verdict {
+            cause: Cause::Preset("strict".to_owned()),
+            decided_by: vec!["preset.strict".to_owned()],
+            reasons: vec![reason],
+            allowed_decisions: vec![AllowedDecision::AllowOnce, AllowedDecision::Deny],
+            human_only: answers::human_only(facts),
+            trace,
+            ..asked(facts)
+        };
+    }
+
+    if coverage.uncovered.is_empty() {
+        return Verdict {
+            decision: Decision::Allow,
+            cause: coverage.cause,
+            decided_by: coverage.decided_by,
+            reasons: coverage.reasons,
+            trace,
+            human_only: false,
+            ..asked(facts)
+        };
+    }
+
+    let session_grant = answers::session_grant(facts, situation);
+    trace.push(step(
+        "otherwise",
+        Some(Decision::Ask),
+        "not every fact of the call is covered",
+    ));
+    Verdict {
+        cause: answers::uncovered_cause(facts, situation, &coverage.uncovered),
+        decided_by: vec!["otherwise".to_owned()],
+        reasons: coverage
+            .uncovered
+            .iter()
+            .map(|missing| missing.reason.clone())
+            .collect(),
+        allowed_decisions: answers::allowed_decisions(
+            facts,
+            situation,
+            policy,
+            session_grant.is_some(),
+        ),
+        human_only: answers::human_only(facts),
+        session_grant,
+        trace,
+        ..asked(facts)
+    }
+}
+
+/// The union of the path classes that a call touches.
+fn touched_classes(facts: &Facts) -> Sensitivity {
+    facts
+        .accesses
+        .iter()
+        .fold(Sensitivity::default(), |sum, access| {
+            let classes = match &access.target {
+                Target::Exact(path) => path.sensitivity,
+                Target::Pattern {
+                    base, may_match, ..
+                } => union(base.sensitivity, *may_match),
+                Target::Unknown { .. } => Sensitivity::default(),
+            };
+            union(sum, classes)
+        })
+}
+
+fn union(left: Sensitivity, right: Sensitivity) -> Sensitivity {
+    Sensitivity {
+        secret: left.secret || right.secret,
+        sensitive: left.sensitive || right.sensitive,
+        protected: left.protected || right.protected,
+        guardian: left.guardian || right.guardian,
+    }
+}
+
+fn step(rule: &str, decision: Option<Decision>, note: &str) -> TraceStep {
+    TraceStep {
+        rule: rule.to_owned(),
+        decision,
+        note: note.to_owned(),
+    }
+}
+
+fn denied(facts: &Facts, cause: Cause) -> Verdict {
+    Verdict {
+        decision: Decision::Deny,
+        cause,
+        human_only: false,
+        ..asked(facts)
+    }
+}
+
+fn asked(facts: &Facts) -> Verdict {
     Verdict {
         decision: Decision::Ask,
+        mode_refusal: None,
         cause: Cause::NotCovered,
         decided_by: Vec::new(),
         reasons: Vec::new(),
         allowed_decisions: Vec::new(),
         human_only: true,
         session_grant: None,
-        touches: guardian_facts::Sensitivity::default(),
+        touches: touched_classes(facts),
         trace: Vec::new(),
     }
+}
+
+fn rule_ids(hits: &[&Hit]) -> Vec<String> {
+    let mut ids: Vec<String> = hits.iter().map(|hit| hit.rule.clone()).collect();
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+fn reasons(hits: &[&Hit]) -> Vec<String> {
+    let mut seen = Vec::new();
+    for hit in hits {
+        if !seen.contains(&hit.reason) {
+            seen.push(hit.reason.clone());
+        }
+    }
+    seen
 }

@@ -9,15 +9,21 @@
 //! rules of all layers) and [`Verdict`].
 
 pub mod evaluate;
+pub mod floor;
 pub mod grant;
+pub mod matrix;
 pub mod mode;
 pub mod policy;
 pub mod situation;
+pub mod tools;
 pub mod verdict;
 
 pub use evaluate::evaluate;
+pub use floor::{FloorEffect, FloorExample, FloorRule, floor_rules};
 pub use grant::{Grant, GrantScope};
+pub use matrix::{ModeRefusal, mode_refusal};
 pub use mode::{OperatingMode, PermissionMode, SessionPermissionMode};
-pub use policy::{Layer, Policy};
-pub use situation::{SandboxState, Situation, ToolRisk};
-pub use verdict::{AllowedDecision, Cause, Decision, Verdict};
+pub use policy::{Layer, Policy, Preset};
+pub use situation::{SandboxState, Situation, ToolKind, ToolRisk};
+pub use tools::{tool_kind, tool_risk};
+pub use verdict::{AllowedDecision, Cause, Decision, TraceStep, Verdict};

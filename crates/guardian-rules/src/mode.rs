@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which tools exist for the session (SPEC §1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperatingMode {
     /// Ordinary work.
@@ -16,7 +18,9 @@ pub enum OperatingMode {
 }
 
 /// The effective permission mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum PermissionMode {
     /// Every high-risk call is asked about.
@@ -28,7 +32,9 @@ pub enum PermissionMode {
 }
 
 /// What a session stores: a mode of its own, or the setting's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SessionPermissionMode {
     /// The setting `defaultPermissionMode`, else `ask`.
@@ -50,6 +56,30 @@ impl SessionPermissionMode {
             Self::Ask => PermissionMode::Ask,
             Self::AcceptEdits => PermissionMode::AcceptEdits,
             Self::Auto => PermissionMode::Auto,
+        }
+    }
+}
+
+impl PermissionMode {
+    /// The name used on the wire and in policy files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::AcceptEdits => "accept-edits",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+impl OperatingMode {
+    /// The name used on the wire and in policy files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Plan => "plan",
+            Self::Goal => "goal",
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use guardian_facts::RootPaths;
+
 use crate::{Grant, OperatingMode, PermissionMode};
 
 /// Risk of a tool (SPEC §2).
@@ -51,8 +53,8 @@ pub struct Situation {
     pub mode: OperatingMode,
     /// Effective permission mode.
     pub permission_mode: PermissionMode,
-    /// The session has a workspace.
-    pub has_workspace: bool,
+    /// The session's roots: what the floor compares targets with.
+    pub roots: RootPaths,
     /// What the session's user granted.
     pub grants: Vec<Grant>,
     /// Name of the delegate that makes the call.
@@ -72,4 +74,12 @@ pub struct Situation {
     pub snapshot_possible: bool,
     /// The call is a Write over an existing file that this session never read.
     pub overwrites_unread: bool,
+}
+
+impl Situation {
+    /// The session has a workspace.
+    #[must_use]
+    pub fn has_workspace(&self) -> bool {
+        self.roots.workspace.is_some()
+    }
 }

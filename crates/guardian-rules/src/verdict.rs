@@ -18,6 +18,8 @@ pub enum Decision {
 pub enum Cause {
     /// The operating mode does not have the tool.
     ContractMode,
+    /// The session has no workspace and the tool needs one (`WORKSPACE_REQUIRED`).
+    WorkspaceRequired,
     /// A sensitive path or one of guardian's own files.
     SensitivePath,
     /// A path addressed through scratch that leaves it, or an outside path.
@@ -30,6 +32,8 @@ pub enum Cause {
     SecretFile,
     /// Protected file.
     ProtectedFile,
+    /// A Write over a file the session never read, of which no snapshot can be taken.
+    UnreadOverwrite,
     /// The permission-mode table.
     PermissionMode,
     /// A session grant.
@@ -44,6 +48,30 @@ pub enum Cause {
     Unknown,
     /// Nothing covers the call.
     NotCovered,
+}
+
+impl Cause {
+    /// The value of `content.cause` of a denial (SPEC §5).
+    #[must_use]
+    pub fn wire_name(&self) -> String {
+        match self {
+            Self::ContractMode => "contract_mode".to_owned(),
+            Self::WorkspaceRequired => "workspace_required".to_owned(),
+            Self::SensitivePath => "sensitive_path".to_owned(),
+            Self::PathOutsideWorkspace => "path_outside_workspace".to_owned(),
+            Self::Rule(id) | Self::Floor(id) => format!("rule:{id}"),
+            Self::SecretFile => "secret_file".to_owned(),
+            Self::ProtectedFile => "protected_file".to_owned(),
+            Self::UnreadOverwrite => "unread_overwrite".to_owned(),
+            Self::PermissionMode => "permission_mode".to_owned(),
+            Self::Grant => "grant".to_owned(),
+            Self::LowRisk => "low_risk".to_owned(),
+            Self::Scratch => "scratch".to_owned(),
+            Self::Preset(name) => format!("preset:{name}"),
+            Self::Unknown => "unknown".to_owned(),
+            Self::NotCovered => "not_covered".to_owned(),
+        }
+    }
 }
 
 /// What a human may answer.
@@ -77,6 +105,8 @@ pub struct TraceStep {
 pub struct Verdict {
     /// May the call run?
     pub decision: Decision,
+    /// The operating mode does not have the tool: which error the call ends with.
+    pub mode_refusal: Option<crate::ModeRefusal>,
     /// The most telling cause.
     pub cause: Cause,
     /// Ids of all rules that decided, sorted.
