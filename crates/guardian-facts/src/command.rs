@@ -183,6 +183,9 @@ pub struct Place {
     pub background: bool,
     /// Index of the wrapper, function call or substitution consumer that runs it.
     pub inside: Option<usize>,
+    /// It runs on another machine or in a container (`ssh`, `docker exec`): the paths of its
+    /// accesses are not paths of this machine. Floor denies about it become asks (SPEC §7.3).
+    pub elsewhere: bool,
 }
 
 /// Is it known what this command does?
@@ -233,7 +236,8 @@ pub enum Effect {
     RunsProjectCode,
     /// Runs code that was given inline or in a file.
     RunsCode,
-    /// Runs code that comes from the network (`curl … | sh`, `npx pkg`).
+    /// Runs code that comes from the network (`curl … | sh`, `npx pkg`). A package runner (`npx`,
+    /// `uvx`) carries [`Self::Installs`] too; the floor asks about the ones without it.
     RunsRemoteCode,
     /// Multiplies itself without end.
     ForkBomb,
