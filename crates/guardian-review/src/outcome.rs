@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use guardian_rules::{Cause, Grant, Verdict};
+use guardian_rules::{Grant, Verdict};
 
 use crate::Suggestion;
 use crate::queue::AbortReason;
@@ -90,7 +90,7 @@ impl ReviewOutcome {
             Self::Denied {
                 by: Decider::Policy(verdict),
                 ..
-            } => policy_cause(verdict),
+            } => verdict.cause.wire_name(),
             Self::TimedOut { .. } => "timeout".to_owned(),
             Self::Aborted(_) => "aborted".to_owned(),
             Self::ReviewerRequired => "reviewer_required".to_owned(),
@@ -134,20 +134,6 @@ impl ReviewOutcome {
             }
         };
         Some(text)
-    }
-}
-
-/// The wire word of a policy denial.
-fn policy_cause(verdict: &Verdict) -> String {
-    match &verdict.cause {
-        Cause::ContractMode => "contract_mode".to_owned(),
-        Cause::SensitivePath => "sensitive_path".to_owned(),
-        Cause::PathOutsideWorkspace => "path_outside_workspace".to_owned(),
-        Cause::Rule(id) | Cause::Floor(id) => format!("rule:{id}"),
-        _ => {
-            let id = verdict.decided_by.first().map_or("policy", String::as_str);
-            format!("rule:{id}")
-        }
     }
 }
 

@@ -1,20 +1,9 @@
 //! What is asked.
 
 use guardian_facts::{Access, AccessKind, Effects, Facts, FileKind, Scope, Sensitivity, Target};
+pub use guardian_redact::Preview as ArgsPreview;
 use guardian_rules::{AllowedDecision, Grant, ToolRisk, Verdict};
 use serde_json::Value;
-
-/// Arguments as people may see them: redacted, long strings cut with a count.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ArgsPreview {
-    /// The redacted arguments.
-    pub value: Value,
-    /// Nothing was cut. An action that cannot be shown whole may be allowed once but is never
-    /// remembered (SPEC §8).
-    pub whole: bool,
-    /// A value was masked because it looks like a secret.
-    pub masked: bool,
-}
 
 /// A path that the call would touch.
 #[derive(Debug, Clone, PartialEq, Eq)]

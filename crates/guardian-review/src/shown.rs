@@ -6,12 +6,22 @@
 
 use std::fmt::Write as _;
 
+use guardian_redact::escape_invisible;
+
 /// Escapes everything that is not plainly visible, line breaks and tabs included.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        push(&mut shown, character);
+    for character in escape_invisible(text).chars() {
+        match character {
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            blank if is_false_blank(blank) => {
+                // Writing to a string does not fail.
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(blank));
+            }
+            visible => shown.push(visible),
+        }
     }
     shown
 }
@@ -21,41 +31,19 @@ pub fn lines(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(one_line)
 }
 
-fn push(shown: &mut String, character: char) {
-    match character {
-        '\n' => shown.push_str("\\n"),
-        '\r' => shown.push_str("\\r"),
-        '\t' => shown.push_str("\\t"),
-        hidden if is_hidden(hidden) => {
-            // Writing to a string does not fail.
-            let _ = write!(shown, "\\u{{{:x}}}", u32::from(hidden));
-        }
-        visible => shown.push(visible),
-    }
-}
-
-/// Control and format characters, and those that look like nothing at all.
-fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(
-            character,
-            '\u{ad}' // soft hyphen
-            | '\u{34f}' // combining grapheme joiner
-            | '\u{61c}' // Arabic letter mark
-            | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' // Hangul fillers
-            | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}' // zero width, LRM, RLM
-            | '\u{2028}'..='\u{202e}' // separators, bidi embeddings and overrides
-            | '\u{2060}'..='\u{206f}' // word joiner, bidi isolates
-            | '\u{fe00}'..='\u{fe0f}' // variation selectors
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}' // tags, more variation selectors
-            | '\u{2000}'..='\u{200a}' | '\u{a0}' | '\u{1680}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+/// Looks like a space, or like nothing, and is no space to a shell.
+fn is_false_blank(character: char) -> bool {
+    matches!(
+        character,
+        '\u{a0}'
+            | '\u{1680}'
+            | '\u{2000}'..='\u{200a}'
+            | '\u{202f}'
+            | '\u{205f}'
             | '\u{2800}' // Braille blank
-        )
+            | '\u{3000}'
+            | '\u{fe00}'..='\u{fe0f}' // variation selectors
+    )
 }
 
 #[cfg(test)]
