@@ -1,1 +1,3 @@
 //! tools
+
+pub mod bash;

@@ -1,0 +1,14 @@
+//! Owning the processes of one command: finding all of them, and ending all of them.
+//!
+//! A command of an agent may start background jobs, daemons that leave its session, children that
+//! ignore `TERM`, stopped children, and storms of short-lived ones. When the call is over none of
+//! them may be alive (SPEC §10). This crate has the two halves of that promise: [`procfs`] finds
+//! processes, [`sweep`] ends a set of them that keeps growing while it is being ended.
+//!
+//! No tokio, no threads: the supervisor executable must start in about a millisecond.
+
+pub mod procfs;
+pub mod sweep;
+
+pub use procfs::ProcessInfo;
+pub use sweep::{ByMarker, Census, Descendants, Sweep};

@@ -1,0 +1,253 @@
+//! Ending a set of processes that may be growing while it is being ended.
+//!
+//! A kill of what was listed a moment ago loses against a fork storm: the children born in between
+//! live. So each round first *freezes* (`SIGSTOP`, which cannot be caught) until a listing finds
+//! nobody new, then kills the frozen set, and repeats until a listing is empty.
+//!
+//! Signals go through pidfds, and membership is asked again after the pidfd is open: a process id
+//! that was reused in between is never signalled.
+
+use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::procfs::{self, ProcessInfo};
+
+/// Which processes belong to a call.
+pub trait Census {
+    /// Everybody who belongs to it now and is not dead yet.
+    fn members(&self) -> Vec<Pid>;
+    /// Does this process (still) belong to it? Asked after a pidfd to it is open.
+    fn contains(&self, pid: Pid) -> bool;
+}
+
+/// The descendants of one process, without itself: for a subreaper, to which orphans come back.
+#[derive(Debug, Clone, Copy)]
+pub struct Descendants {
+    root: Pid,
+}
+
+impl Descendants {
+    /// The descendants of `root`.
+    #[must_use]
+    pub fn of(root: Pid) -> Self {
+        Self { root }
+    }
+}
+
+impl Census for Descendants {
+    fn members(&self) -> Vec<Pid> {
+        procfs::descendants(self.root)
+            .into_iter()
+            .filter(|&pid| procfs::stat(pid).is_some_and(|stat| !stat.is_dead()))
+            .collect()
+    }
+
+    fn contains(&self, pid: Pid) -> bool {
+        let root = self.root.as_raw_nonzero().get();
+        let mut current = pid;
+        // Deep enough for every real tree; a longer chain is found again in the next round, when
+        // its ancestors are dead and it has come back to the subreaper.
+        for _ in 0..4096 {
+            match procfs::stat(current).and_then(|stat| Pid::from_raw(stat.parent)) {
+                Some(parent) if parent.as_raw_nonzero().get() == root => return true,
+                Some(parent) => current = parent,
+                None => return false,
+            }
+        }
+        false
+    }
+}
+
+/// The processes that inherited a variable of the call, or are in its process group: for a host
+/// that is no subreaper. A process that clears its environment and leaves the group escapes it.
+#[derive(Debug, Clone)]
+pub struct ByMarker {
+    /// `NAME=value`, whole.
+    pub entry: Vec<u8>,
+    /// The process group of the call's first process.
+    pub group: Option<Pid>,
+    /// A process that is never a member, whatever it carries (the caller's own supervisor).
+    pub except: Option<Pid>,
+}
+
+impl Census for ByMarker {
+    fn members(&self) -> Vec<Pid> {
+        procfs::all()
+            .into_iter()
+            .filter(|&pid| self.contains(pid))
+            .collect()
+    }
+
+    fn contains(&self, pid: Pid) -> bool {
+        if pid == rustix::process::getpid() || self.except == Some(pid) {
+            return false;
+        }
+        let Some(stat) = procfs::stat(pid) else {
+            return false;
+        };
+        if stat.is_dead() {
+            return false;
+        }
+        self.group
+            .is_some_and(|group| group.as_raw_nonzero().get() == stat.group)
+            || procfs::has_environment_entry(pid, &self.entry)
+    }
+}
+
+/// Ends what a [`Census`] finds, in steps that a poll loop drives.
+#[derive(Debug)]
+pub struct Sweep<C> {
+    census: C,
+    held: HashMap<i32, OwnedFd>,
+    asked: HashSet<i32>,
+}
+
+/// Rounds of listing in which a growing set may be frozen before it is killed as it is.
+const FREEZE_ROUNDS: usize = 64;
+
+impl<C: Census> Sweep<C> {
+    /// Nothing is signalled yet.
+    #[must_use]
+    pub fn new(census: C) -> Self {
+        Self {
+            census,
+            held: HashMap::new(),
+            asked: HashSet::new(),
+        }
+    }
+
+    /// Who is there now.
+    #[must_use]
+    pub fn members(&self) -> Vec<ProcessInfo> {
+        self.census
+            .members()
+            .into_iter()
+            .map(procfs::describe)
+            .collect()
+    }
+
+    /// Is anybody there now?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.census.members().is_empty()
+    }
+
+    /// Asks everybody who was not asked yet to end: `TERM`, and `CONT` so that a stopped process
+    /// receives it. Called again during the grace it reaches who was born meanwhile.
+    /// Returns whether nobody is there any more.
+    pub fn terminate(&mut self) -> bool {
+        let members = self.census.members();
+        for &pid in &members {
+            if self.asked.insert(pid.as_raw_nonzero().get()) {
+                self.signal(pid, Signal::TERM);
+                self.signal(pid, Signal::CONT);
+            }
+        }
+        self.held.clear();
+        members.is_empty()
+    }
+
+    /// One round: freeze until nobody new appears, then kill. Returns how many were killed.
+    pub fn kill_round(&mut self) -> usize {
+        for _ in 0..FREEZE_ROUNDS {
+            let mut grew = false;
+            for pid in self.census.members() {
+                if !self.held.contains_key(&pid.as_raw_nonzero().get()) {
+                    grew |= self.signal(pid, Signal::STOP);
+                }
+            }
+            if !grew {
+                break;
+            }
+        }
+        let killed = self.held.len();
+        for (_, handle) in self.held.drain() {
+            // Already gone is what we want.
+            let _ = pidfd_send_signal(&handle, Signal::KILL);
+        }
+        killed
+    }
+
+    /// Rounds until nobody is left or the deadline has passed; `reap` is called after each round
+    /// (a subreaper collects its zombies there). Returns who could not be ended.
+    pub fn kill_all(&mut self, deadline: Instant, mut reap: impl FnMut()) -> Vec<ProcessInfo> {
+        let mut pause = Duration::from_micros(200);
+        loop {
+            self.kill_round();
+            reap();
+            if self.is_empty() {
+                return Vec::new();
+            }
+            if Instant::now() >= deadline {
+                return self.members();
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(5));
+        }
+    }
+
+    /// Signals a member through a pidfd and keeps the handle; `false` when it is none any more.
+    fn signal(&mut self, pid: Pid, signal: Signal) -> bool {
+        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+            return false;
+        };
+        if !self.census.contains(pid) || pidfd_send_signal(&handle, signal).is_err() {
+            return false;
+        }
+        self.held.insert(pid.as_raw_nonzero().get(), handle);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn marked(value: &str) -> ByMarker {
+        ByMarker {
+            entry: format!("GUARDIAN_SWEEP_TEST={value}").into_bytes(),
+            group: None,
+            except: None,
+        }
+    }
+
+    #[test]
+    fn a_fork_storm_of_term_ignorers_is_ended() {
+        let mut child = Command::new("bash")
+            .args(["-c", "trap '' TERM; for i in {1..60}; do (trap '' TERM; while :; do (sleep 0.01); done) & done; echo up; wait"])
+            .env("GUARDIAN_SWEEP_TEST", "storm")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        std::io::BufRead::read_line(
+            &mut std::io::BufReader::new(child.stdout.take().unwrap()),
+            &mut line,
+        )
+        .unwrap();
+        let mut sweep = Sweep::new(marked("storm"));
+        assert!(sweep.members().len() > 60);
+        sweep.terminate();
+        assert!(!sweep.is_empty());
+        let left = sweep.kill_all(Instant::now() + Duration::from_secs(20), || {});
+        assert_eq!(left, []);
+        child.wait().unwrap();
+        assert_eq!(marked("storm").members(), []);
+    }
+
+    #[test]
+    fn a_process_that_is_no_member_is_not_signalled() {
+        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut sweep = Sweep::new(marked("nobody"));
+        assert!(!sweep.signal(Pid::from_child(&other), Signal::KILL));
+        assert_eq!(sweep.kill_round(), 0);
+        assert!(other.try_wait().unwrap().is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+}

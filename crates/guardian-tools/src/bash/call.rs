@@ -1,0 +1,291 @@
+//! One command from start to end, on one blocking thread: start, pump, end, drain.
+//!
+//! A thread and `poll` instead of async tasks: the order of what happens to a command is written
+//! in one loop, file and pipe calls may block it, and nothing of the host's executor is held up by
+//! a command that prints without end.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::capture::{Capture, CapturedText};
+use super::group::{Finished, GroupProcess};
+use super::launch::{bash_arguments, is_exhaustion};
+use super::result::{BashResult, Ending, Ownership};
+use super::sandbox::SandboxReport;
+use super::spill::SpillPlace;
+use super::stream::{Batch, OutputStream};
+use super::{BashContext, BashError, BashRequest};
+
+/// Bytes taken from one stream before the other things are looked at.
+const TURN_BYTES: usize = 1024 * 1024;
+/// What a pipe is asked to hold: larger than the default, for commands that print much.
+const PIPE_BYTES: usize = 256 * 1024;
+
+/// Runs the command; returns when nothing of it is left.
+pub(super) fn run(request: &BashRequest, context: &BashContext) -> Result<BashResult, BashError> {
+    check(request, context)?;
+    let started = Instant::now();
+    let (mut streams, stdout, stderr) = Streams::new(request, context)?;
+    let mut process = start(request, context, stdout, stderr)?;
+    let deadline = request.timeout.map(|timeout| started + timeout);
+    let mut ending = Ending::Exited;
+    let finished = loop {
+        let now = Instant::now();
+        if ending == Ending::Exited {
+            if context.abort.is_aborted() {
+                ending = Ending::Aborted;
+            } else if deadline.is_some_and(|deadline| now >= deadline) {
+                ending = Ending::TimedOut;
+            }
+            if ending != Ending::Exited {
+                process.begin_end(now);
+            }
+        }
+        if let Some(finished) = process.advance(now) {
+            break finished;
+        }
+        streams.tick(now, context);
+        let wake_at = [
+            process.next_tick(now),
+            streams.due(),
+            deadline.filter(|_| ending == Ending::Exited),
+        ];
+        let abort = (ending == Ending::Exited).then(|| context.abort.as_fd());
+        wait(
+            &process,
+            &streams,
+            abort,
+            wake_at.into_iter().flatten().min(),
+        );
+        streams.pump(context);
+    };
+    let (stdout, stderr) = streams.finish(context);
+    let Finished {
+        exit,
+        background_killed,
+        survivors,
+    } = finished;
+    Ok(BashResult {
+        exit,
+        ending,
+        stdout,
+        stderr,
+        duration: started.elapsed(),
+        cwd: context.workspace_path.clone(),
+        shell_id: context.shell.id.as_str(),
+        background_killed,
+        survivors,
+        sandbox: SandboxReport::Off,
+        ownership: Ownership::Group,
+    })
+}
+
+fn check(request: &BashRequest, context: &BashContext) -> Result<(), BashError> {
+    if request.command.len() > context.limits.command_bytes {
+        return Err(BashError::InvalidArgument(format!(
+            "`command` has {} bytes, the limit is {}; put a long script into a file in scratch",
+            request.command.len(),
+            context.limits.command_bytes
+        )));
+    }
+    if request.command.contains('\0') {
+        return Err(BashError::InvalidArgument(
+            "`command` contains a NUL character".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn start(
+    request: &BashRequest,
+    context: &BashContext,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+) -> Result<GroupProcess, BashError> {
+    use std::os::fd::AsRawFd;
+    let marker = super::marker();
+    let mut command = Command::new(&context.shell.executable);
+    command
+        .args(bash_arguments(&request.command))
+        .env_clear()
+        .envs(&*context.environment)
+        .env("PWD", &context.workspace_path)
+        .env(super::MARKER_NAME, &marker)
+        // The directory that was judged, not whatever its path leads to now.
+        .current_dir(format!("/proc/self/fd/{}", context.workspace.as_raw_fd()))
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(stderr);
+    let entry = format!("{}={marker}", super::MARKER_NAME).into_bytes();
+    GroupProcess::start(command, entry, context.limits.grace).map_err(|error| {
+        if is_exhaustion(&error) {
+            BashError::Exhausted(error)
+        } else if error.kind() == std::io::ErrorKind::NotFound {
+            BashError::ShellNotFound(context.shell.executable.clone())
+        } else {
+            BashError::Internal(format!("cannot start the shell: {error}"))
+        }
+    })
+}
+
+/// Sleeps until something is to be done.
+fn wait(
+    process: &GroupProcess,
+    streams: &Streams,
+    abort: Option<BorrowedFd<'_>>,
+    wake_at: Option<Instant>,
+) {
+    let mut fds: Vec<PollFd<'_>> = streams.open_fds().map(readable).collect();
+    fds.extend(abort.map(readable));
+    fds.extend(process.as_fd().map(readable));
+    let timeout = wake_at.map(|at| {
+        let left = at.saturating_duration_since(Instant::now());
+        // Rounded up, or the last millisecond is spent spinning.
+        timespec(left + Duration::from_micros(100))
+    });
+    // An interrupted or failed poll is one more turn of the loop, which asks everybody.
+    let _ = poll(&mut fds, timeout.as_ref());
+}
+
+fn readable(fd: BorrowedFd<'_>) -> PollFd<'_> {
+    PollFd::from_borrowed_fd(fd, PollFlags::IN)
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}
+
+/// Both streams of a command.
+struct Streams {
+    streams: [StreamReader; 2],
+    buffer: Vec<u8>,
+    next_seq: u64,
+}
+
+struct StreamReader {
+    name: OutputStream,
+    /// `None` after its end.
+    pipe: Option<OwnedFd>,
+    capture: Capture,
+    batch: Batch,
+}
+
+impl Streams {
+    /// The streams, and the ends that the command gets.
+    fn new(
+        request: &BashRequest,
+        context: &BashContext,
+    ) -> Result<(Self, OwnedFd, OwnedFd), BashError> {
+        let open = |name: OutputStream| -> Result<(StreamReader, OwnedFd), BashError> {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC)
+                .map_err(|error| BashError::Exhausted(error.into()))?;
+            rustix::io::ioctl_fionbio(&read, true)
+                .map_err(|error| BashError::Internal(error.to_string()))?;
+            // Refused when the user's pipes hold too much already; then it is smaller.
+            let _ = rustix::pipe::fcntl_setpipe_size(&read, PIPE_BYTES);
+            let place = SpillPlace::new(&context.scratch, &request.tool_call_id);
+            let reader = StreamReader {
+                name,
+                pipe: Some(read),
+                capture: Capture::new(name, &context.limits, place),
+                batch: Batch::new(&context.limits),
+            };
+            Ok((reader, write))
+        };
+        let (stdout, stdout_write) = open(OutputStream::Stdout)?;
+        let (stderr, stderr_write) = open(OutputStream::Stderr)?;
+        let streams = Self {
+            streams: [stdout, stderr],
+            buffer: vec![0; 64 * 1024],
+            next_seq: 0,
+        };
+        Ok((streams, stdout_write, stderr_write))
+    }
+
+    fn open_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.streams
+            .iter()
+            .filter_map(|stream| stream.pipe.as_ref().map(AsFd::as_fd))
+    }
+
+    fn due(&self) -> Option<Instant> {
+        self.streams
+            .iter()
+            .filter_map(|stream| stream.batch.due())
+            .min()
+    }
+
+    /// Reads what is there, a bounded turn of each stream.
+    fn pump(&mut self, context: &BashContext) {
+        let Self {
+            streams,
+            buffer,
+            next_seq,
+        } = self;
+        for stream in streams {
+            let mut taken = 0;
+            while taken < TURN_BYTES {
+                let Some(pipe) = &stream.pipe else { break };
+                match rustix::io::read(pipe, buffer.as_mut_slice()) {
+                    Ok(0) => stream.pipe = None,
+                    Ok(length) => {
+                        taken += length;
+                        let bytes = buffer.get(..length).unwrap_or_default();
+                        stream.capture.push(bytes);
+                        let name = stream.name;
+                        stream.batch.push(bytes, Instant::now(), |chunk| {
+                            send(context, name, next_seq, chunk);
+                        });
+                    }
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(rustix::io::Errno::AGAIN) => break,
+                    Err(_) => stream.pipe = None,
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self, now: Instant, context: &BashContext) {
+        let Self {
+            streams, next_seq, ..
+        } = self;
+        for stream in streams {
+            let name = stream.name;
+            stream
+                .batch
+                .tick(now, |chunk| send(context, name, next_seq, chunk));
+        }
+    }
+
+    /// What is still in the pipes, and the end of both streams. Does not wait for the pipes to
+    /// close: one turn is more than a pipe holds, and nobody of the command is left to fill it.
+    fn finish(mut self, context: &BashContext) -> (CapturedText, CapturedText) {
+        self.pump(context);
+        let Self {
+            streams,
+            mut next_seq,
+            ..
+        } = self;
+        let [stdout, stderr] = streams.map(|mut stream| {
+            let name = stream.name;
+            stream
+                .batch
+                .finish(|chunk| send(context, name, &mut next_seq, chunk));
+            stream.capture.render()
+        });
+        (stdout, stderr)
+    }
+}
+
+fn send(context: &BashContext, stream: OutputStream, next_seq: &mut u64, chunk: String) {
+    let seq = *next_seq;
+    *next_seq += 1;
+    context.sink.chunk(stream, seq, chunk);
+}

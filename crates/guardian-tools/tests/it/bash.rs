@@ -1,0 +1,4 @@
+//! `Bash` against real shells.
+
+mod plain;
+mod world;
