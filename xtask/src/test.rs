@@ -1,0 +1,136 @@
+//! `cargo xtask test`: plain `cargo test` over the workspace, then every example.
+//!
+//! Nothing has to be installed first. The last line is `N passed, N failed`, added up over all
+//! test binaries; the same line is left in `target/xtask/test-summary` for `.ci/run`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+
+use crate::workspace::{cargo, members, root};
+
+/// What was counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Counts {
+    passed: u64,
+    failed: u64,
+}
+
+/// Runs everything. Further arguments go to `cargo test` (`-p CRATE`, a filter); with any, the
+/// examples are not run.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let mut counts = cargo_tests(arguments)?;
+    if arguments.is_empty() {
+        for (package, example) in examples()? {
+            if run_example(&package, &example)? {
+                counts.passed += 1;
+            } else {
+                println!("example {example} of {package} failed");
+                counts.failed += 1;
+            }
+        }
+    }
+    let summary = format!("{} passed, {} failed", counts.passed, counts.failed);
+    let directory = root().join("target/xtask");
+    std::fs::create_dir_all(&directory)?;
+    std::fs::write(directory.join("test-summary"), format!("{summary}\n"))?;
+    println!("{summary}");
+    if counts.failed > 0 || counts.passed == 0 {
+        bail!("tests failed");
+    }
+    Ok(())
+}
+
+/// `cargo test --workspace`, passed through and counted.
+fn cargo_tests(arguments: &[String]) -> anyhow::Result<Counts> {
+    let mut command = cargo();
+    command.args(["test", "--no-fail-fast"]);
+    if arguments.is_empty() {
+        command.arg("--workspace");
+    }
+    command.args(arguments).stdout(Stdio::piped());
+    let mut child = command.spawn().context("cargo test did not start")?;
+    let output = child.stdout.take().context("cargo test has no output")?;
+    let mut counts = Counts::default();
+    let mut stdout = std::io::stdout();
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line?;
+        stdout.write_all(&line)?;
+        stdout.write_all(b"\n")?;
+        if let Some(one) = result_line(&String::from_utf8_lossy(&line)) {
+            counts.passed += one.passed;
+            counts.failed += one.failed;
+        }
+    }
+    // A crate that does not compile, or a test binary that dies, prints no result line.
+    if !child.wait()?.success() && counts.failed == 0 {
+        counts.failed = 1;
+    }
+    Ok(counts)
+}
+
+/// Reads `test result: ok. 12 passed; 0 failed; 0 ignored; …`.
+fn result_line(line: &str) -> Option<Counts> {
+    let rest = line.trim().strip_prefix("test result: ")?;
+    let (_, rest) = rest.split_once(". ")?;
+    let mut parts = rest.split("; ");
+    let passed = parts.next()?.strip_suffix(" passed")?.parse().ok()?;
+    let failed = parts.next()?.strip_suffix(" failed")?.parse().ok()?;
+    Some(Counts { passed, failed })
+}
+
+/// Every example of the workspace, as `(package, example)`.
+fn examples() -> anyhow::Result<Vec<(String, String)>> {
+    let metadata = members(&root())?;
+    let mut examples = Vec::new();
+    for package in &metadata.packages {
+        for target in package.targets.iter().filter(|target| target.is_example()) {
+            examples.push((package.name.to_string(), target.name.clone()));
+        }
+    }
+    examples.sort();
+    Ok(examples)
+}
+
+/// An example runs without arguments and input, and ends with status 0.
+fn run_example(package: &str, example: &str) -> anyhow::Result<bool> {
+    let mut command: Command = cargo();
+    command
+        .args(["run", "--quiet", "--package", package, "--example", example])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let output = command.output().context("an example did not start")?;
+    if !output.status.success() {
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn result_lines_of_cargo_test_are_read() {
+        let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+        assert_eq!(
+            result_line(line),
+            Some(Counts {
+                passed: 12,
+                failed: 3
+            })
+        );
+        assert_eq!(result_line("running 3 tests"), None);
+        assert_eq!(result_line("test result: unknown"), None);
+    }
+
+    #[test]
+    fn the_examples_of_the_workspace_are_found() {
+        let examples = examples().unwrap();
+        let wanted = ("guardian-review".to_owned(), "ask_a_human".to_owned());
+        assert!(examples.contains(&wanted), "{examples:?}");
+    }
+}
