@@ -8,9 +8,11 @@
 mod abort;
 mod call;
 mod capture;
+pub mod environment;
 mod group;
 mod launch;
 mod limits;
+mod login;
 mod result;
 mod sandbox;
 mod shells;
@@ -29,9 +31,13 @@ pub use abort::Abort;
 pub use capture::CapturedText;
 pub use guardian_supervisor::ProcessInfo;
 pub use limits::BashLimits;
+pub use login::LoginEnvironment;
 pub use result::{BashResult, Ending, Exit, Ownership};
 pub use sandbox::SandboxReport;
-pub use shells::{Shell, ShellId};
+pub use shells::{
+    EffectiveShell, Machine, Platform, Shell, ShellCatalogue, ShellDialect, ShellId, ShellInvalid,
+    ShellNotFound, ThisMachine,
+};
 pub use stream::OutputStream;
 
 /// The variable by which the processes of a call are found again, and by which guardian knows
@@ -128,7 +134,7 @@ impl BashError {
 /// Nothing was started, see [`BashError`].
 pub async fn run_bash(request: BashRequest, context: BashContext) -> Result<BashResult, BashError> {
     let mut guard = AbortOnDrop(Some(context.abort.clone()));
-    let joined = tokio::task::spawn_blocking(move || call::run(&request, &context)).await;
+    let joined = tokio::task::spawn_blocking(move || run_bash_blocking(&request, &context)).await;
     guard.0 = None;
     joined.unwrap_or_else(|error| Err(BashError::Internal(format!("the call failed: {error}"))))
 }
@@ -141,7 +147,42 @@ pub fn run_bash_blocking(
     request: &BashRequest,
     context: &BashContext,
 ) -> Result<BashResult, BashError> {
-    call::run(request, context)
+    check(request, context)?;
+    let program = Program::Command(request.command.clone());
+    call::run(&program, request.timeout, &request.tool_call_id, context)
+}
+
+fn check(request: &BashRequest, context: &BashContext) -> Result<(), BashError> {
+    if request.command.len() > context.limits.command_bytes {
+        return Err(BashError::InvalidArgument(format!(
+            "`command` has {} bytes, the limit is {}; put a long script into a file in scratch",
+            request.command.len(),
+            context.limits.command_bytes
+        )));
+    }
+    if request.command.contains('\0') {
+        return Err(BashError::InvalidArgument(
+            "`command` contains a NUL character".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// What the shell is asked to do.
+enum Program {
+    /// A command of the model.
+    Command(String),
+    /// guardian's own arguments.
+    Arguments(Vec<OsString>),
+}
+
+impl Program {
+    fn arguments(&self) -> Vec<OsString> {
+        match self {
+            Self::Command(text) => launch::bash_arguments(text),
+            Self::Arguments(arguments) => arguments.clone(),
+        }
+    }
 }
 
 struct AbortOnDrop(Option<Abort>);

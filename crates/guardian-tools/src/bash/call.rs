@@ -13,12 +13,12 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::capture::{Capture, CapturedText};
 use super::group::{Finished, GroupProcess};
-use super::launch::{bash_arguments, is_exhaustion};
+use super::launch::is_exhaustion;
 use super::result::{BashResult, Ending, Ownership};
 use super::sandbox::SandboxReport;
 use super::spill::SpillPlace;
 use super::stream::{Batch, OutputStream};
-use super::{BashContext, BashError, BashRequest};
+use super::{BashContext, BashError, Program};
 
 /// Bytes taken from one stream before the other things are looked at.
 const TURN_BYTES: usize = 1024 * 1024;
@@ -26,12 +26,16 @@ const TURN_BYTES: usize = 1024 * 1024;
 const PIPE_BYTES: usize = 256 * 1024;
 
 /// Runs the command; returns when nothing of it is left.
-pub(super) fn run(request: &BashRequest, context: &BashContext) -> Result<BashResult, BashError> {
-    check(request, context)?;
+pub(super) fn run(
+    program: &Program,
+    timeout: Option<Duration>,
+    tool_call_id: &str,
+    context: &BashContext,
+) -> Result<BashResult, BashError> {
     let started = Instant::now();
-    let (mut streams, stdout, stderr) = Streams::new(request, context)?;
-    let mut process = start(request, context, stdout, stderr)?;
-    let deadline = request.timeout.map(|timeout| started + timeout);
+    let (mut streams, stdout, stderr) = Streams::new(tool_call_id, context)?;
+    let mut process = start(program, context, stdout, stderr)?;
+    let deadline = timeout.map(|timeout| started + timeout);
     let mut ending = Ending::Exited;
     let finished = loop {
         let now = Instant::now();
@@ -84,24 +88,8 @@ pub(super) fn run(request: &BashRequest, context: &BashContext) -> Result<BashRe
     })
 }
 
-fn check(request: &BashRequest, context: &BashContext) -> Result<(), BashError> {
-    if request.command.len() > context.limits.command_bytes {
-        return Err(BashError::InvalidArgument(format!(
-            "`command` has {} bytes, the limit is {}; put a long script into a file in scratch",
-            request.command.len(),
-            context.limits.command_bytes
-        )));
-    }
-    if request.command.contains('\0') {
-        return Err(BashError::InvalidArgument(
-            "`command` contains a NUL character".to_owned(),
-        ));
-    }
-    Ok(())
-}
-
 fn start(
-    request: &BashRequest,
+    program: &Program,
     context: &BashContext,
     stdout: OwnedFd,
     stderr: OwnedFd,
@@ -110,7 +98,7 @@ fn start(
     let marker = super::marker();
     let mut command = Command::new(&context.shell.executable);
     command
-        .args(bash_arguments(&request.command))
+        .args(program.arguments())
         .env_clear()
         .envs(&*context.environment)
         .env("PWD", &context.workspace_path)
@@ -180,7 +168,7 @@ struct StreamReader {
 impl Streams {
     /// The streams, and the ends that the command gets.
     fn new(
-        request: &BashRequest,
+        tool_call_id: &str,
         context: &BashContext,
     ) -> Result<(Self, OwnedFd, OwnedFd), BashError> {
         let open = |name: OutputStream| -> Result<(StreamReader, OwnedFd), BashError> {
@@ -190,7 +178,7 @@ impl Streams {
                 .map_err(|error| BashError::Internal(error.to_string()))?;
             // Refused when the user's pipes hold too much already; then it is smaller.
             let _ = rustix::pipe::fcntl_setpipe_size(&read, PIPE_BYTES);
-            let place = SpillPlace::new(&context.scratch, &request.tool_call_id);
+            let place = SpillPlace::new(&context.scratch, tool_call_id);
             let reader = StreamReader {
                 name,
                 pipe: Some(read),

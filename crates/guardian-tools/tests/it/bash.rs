@@ -1,4 +1,5 @@
 //! `Bash` against real shells.
 
+mod environment;
 mod plain;
 mod world;
