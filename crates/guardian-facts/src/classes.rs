@@ -1,7 +1,443 @@
 //! Path classes of SPEC §3 (secret, sensitive, protected), compiled from `config/default.toml`.
+//!
+//! Classes are decided by name alone here; [`crate::FactContext::place`] adds what needs the
+//! machine (links, guardian's own files, the content of certificates).
+
+mod intersect;
+mod public_key;
+
+use std::path::{Component, Path};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::Sensitivity;
+use crate::defaults::{ClassGroup, FactsConfig, FactsExtension};
+
+pub use public_key::holds_only_public_keys;
+
+/// A class that a path can belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Holds a credential.
+    Secret,
+    /// Denied to every tool.
+    Sensitive,
+    /// Makes code run later.
+    Protected,
+}
+
+/// One group that a path belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassHit<'a> {
+    /// The class.
+    pub class: Class,
+    /// Stable id of the group.
+    pub group: &'a str,
+    /// Why, for people.
+    pub why: &'a str,
+    /// The path belongs to the group because of a directory above it (or because it *is* the
+    /// directory), not as a file of this name.
+    pub tree: bool,
+    /// Does not hold when the file's content is only certificates and public keys
+    /// ([`holds_only_public_keys`]).
+    pub unless_public: bool,
+}
+
+/// A pattern of a configuration file cannot be compiled.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("path pattern `{pattern}`: {reason}")]
+pub struct ClassError {
+    /// The pattern as written.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+#[derive(Debug, Clone)]
+struct Group {
+    class: Class,
+    name: String,
+    why: String,
+    unless_public: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    group: usize,
+    tree: bool,
+}
 
 /// The compiled path classes.
 #[derive(Debug, Clone)]
 pub struct PathClasses {
-    _private: (),
+    groups: Vec<Group>,
+    paths: GlobSet,
+    path_entries: Vec<Entry>,
+    /// The patterns behind `path_entries`, for pattern-against-pattern questions.
+    path_texts: Vec<String>,
+    excepts: GlobSet,
+    except_groups: Vec<usize>,
+}
+
+impl PathClasses {
+    /// The built-in classes.
+    #[must_use]
+    #[expect(
+        clippy::expect_used,
+        reason = "the data is embedded; a test of this module compiles it"
+    )]
+    pub fn from_default() -> Self {
+        Self::compile(FactsConfig::embedded()).expect("config/default.toml is valid")
+    }
+
+    /// The built-in classes with a user's additions.
+    ///
+    /// # Errors
+    /// A pattern of the extension is malformed.
+    pub fn with_extension(extension: FactsExtension) -> Result<Self, ClassError> {
+        let mut config = FactsConfig::embedded().clone();
+        config.extend(extension);
+        Self::compile(&config)
+    }
+
+    /// Compiles the classes of a whole configuration.
+    ///
+    /// # Errors
+    /// A pattern is malformed.
+    pub fn compile(config: &FactsConfig) -> Result<Self, ClassError> {
+        let mut groups = Vec::new();
+        let mut paths = GlobSetBuilder::new();
+        let mut path_entries = Vec::new();
+        let mut path_texts = Vec::new();
+        let mut excepts = GlobSetBuilder::new();
+        let mut except_groups = Vec::new();
+        let classes: [(Class, &[ClassGroup]); 3] = [
+            (Class::Secret, &config.secret),
+            (Class::Sensitive, &config.sensitive),
+            (Class::Protected, &config.protected),
+        ];
+        for (class, source) in classes {
+            for group in source {
+                let index = groups.len();
+                groups.push(Group {
+                    class,
+                    name: group.name.clone(),
+                    why: group.why.clone(),
+                    unless_public: group.unless_public,
+                });
+                for pattern in &group.paths {
+                    for text in anchored(pattern) {
+                        paths.add(glob(pattern, &text)?);
+                        path_entries.push(Entry {
+                            group: index,
+                            tree: pattern.ends_with("/**"),
+                        });
+                        path_texts.push(text);
+                    }
+                }
+                for pattern in &group.except {
+                    for text in anchored(pattern) {
+                        excepts.add(glob(pattern, &text)?);
+                        except_groups.push(index);
+                    }
+                }
+            }
+        }
+        let build = |builder: GlobSetBuilder| {
+            builder.build().map_err(|error| ClassError {
+                pattern: String::new(),
+                reason: error.to_string(),
+            })
+        };
+        Ok(Self {
+            groups,
+            paths: build(paths)?,
+            path_entries,
+            path_texts,
+            excepts: build(excepts)?,
+            except_groups,
+        })
+    }
+
+    /// Every group that an absolute path belongs to by its name. `home` is the user's home
+    /// directory; homes of other users are recognised by their place (`/home/x`, `/Users/x`,
+    /// `/root`).
+    #[must_use]
+    pub fn explain(&self, path: &Path, home: &Path) -> Vec<ClassHit<'_>> {
+        let mut entries = Vec::new();
+        for candidate in candidates(&folded(path), home) {
+            entries.extend(self.paths.matches(&candidate));
+        }
+        if entries.is_empty() {
+            return Vec::new();
+        }
+        entries.sort_unstable();
+        entries.dedup();
+        // An exception loosens, so it is matched on the plain lower-case name: a trailing dot or
+        // a stream suffix never makes `id_rsa.pub. ` out of something else.
+        let mut lifted = Vec::new();
+        for candidate in candidates(&path.to_string_lossy().to_lowercase(), home) {
+            lifted.extend(
+                self.excepts
+                    .matches(&candidate)
+                    .into_iter()
+                    .map(|index| self.except_groups[index]),
+            );
+        }
+        let mut hits: Vec<ClassHit<'_>> = Vec::new();
+        for entry in entries.into_iter().map(|index| self.path_entries[index]) {
+            if lifted.contains(&entry.group) {
+                continue;
+            }
+            let group = &self.groups[entry.group];
+            match hits
+                .iter_mut()
+                .find(|hit| hit.group == group.name && hit.class == group.class)
+            {
+                Some(hit) => hit.tree |= entry.tree,
+                None => hits.push(ClassHit {
+                    class: group.class,
+                    group: &group.name,
+                    why: &group.why,
+                    tree: entry.tree,
+                    unless_public: group.unless_public,
+                }),
+            }
+        }
+        hits
+    }
+
+    /// The classes of an absolute path by its name alone. Conservative: a file that holds only
+    /// public keys still counts as secret when its name says so.
+    #[must_use]
+    pub fn classify(&self, path: &Path, home: &Path) -> Sensitivity {
+        let mut sensitivity = Sensitivity::default();
+        for hit in self.explain(path, home) {
+            sensitivity.add(hit.class);
+        }
+        sensitivity
+    }
+
+    /// Walks ask this of every entry: is it of a secret or sensitive class by its name?
+    #[must_use]
+    pub fn is_hidden_from_walks(&self, path: &Path, home: &Path) -> bool {
+        let sensitivity = self.classify(path, home);
+        sensitivity.secret || sensitivity.sensitive
+    }
+
+    /// The classes that a path matching the absolute shell pattern could belong to, by names
+    /// alone: exceptions are not considered, and `*` may stand for anything.
+    #[must_use]
+    pub fn classify_pattern(&self, pattern: &str, home: &Path) -> Sensitivity {
+        let mut sensitivity = Sensitivity::default();
+        for candidate in candidates(&pattern.to_lowercase(), home) {
+            let candidate = intersect::tokens(&candidate);
+            for (text, entry) in self.path_texts.iter().zip(&self.path_entries) {
+                let class = self.groups[entry.group].class;
+                if !sensitivity.has(class)
+                    && intersect::may_intersect(&candidate, &intersect::tokens(text))
+                {
+                    sensitivity.add(class);
+                }
+            }
+        }
+        sensitivity
+    }
+
+    /// The classes that something *beneath* the absolute directory could belong to although its
+    /// own name says nothing yet: `~` holds `.ssh`, `/etc` holds `shadow`. Groups that may lie at
+    /// any depth (`.env`) count for every directory, so use this where no walk can be bounded.
+    #[must_use]
+    pub fn could_contain(&self, directory: &Path, home: &Path) -> Sensitivity {
+        let pattern = format!("{}/**", folded(directory).trim_end_matches('/'));
+        self.classify_pattern(&pattern, home)
+    }
+
+    /// Like [`Self::could_contain`], but only for patterns that name a fixed place (`~/.gnupg`,
+    /// `/etc/shadow`), so that an ordinary project directory answers nothing.
+    #[must_use]
+    pub fn fixed_places_beneath(&self, directory: &Path, home: &Path) -> Sensitivity {
+        let mut sensitivity = Sensitivity::default();
+        for candidate in candidates(&folded(directory), home) {
+            let prefix = format!("{}/", candidate.trim_end_matches('/'));
+            for (text, entry) in self.path_texts.iter().zip(&self.path_entries) {
+                if text.starts_with(&prefix) {
+                    sensitivity.add(self.groups[entry.group].class);
+                }
+            }
+        }
+        sensitivity
+    }
+}
+
+impl Sensitivity {
+    /// Adds a class.
+    pub fn add(&mut self, class: Class) {
+        match class {
+            Class::Secret => self.secret = true,
+            Class::Sensitive => self.sensitive = true,
+            Class::Protected => self.protected = true,
+        }
+    }
+
+    /// Has the class.
+    #[must_use]
+    pub fn has(self, class: Class) -> bool {
+        match class {
+            Class::Secret => self.secret,
+            Class::Sensitive => self.sensitive,
+            Class::Protected => self.protected,
+        }
+    }
+
+    /// Everything that either belongs to.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self {
+            secret: self.secret || other.secret,
+            sensitive: self.sensitive || other.sensitive,
+            protected: self.protected || other.protected,
+            guardian: self.guardian || other.guardian,
+        }
+    }
+}
+
+/// A path as classes compare it: lower-case, and per component without what some file system
+/// ignores (zero-width characters on HFS+, trailing dots and spaces and stream suffixes on NTFS).
+/// Only ever used to *find* a class, so folding too much is safe.
+pub(crate) fn folded(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    // The common case costs one pass and one allocation.
+    if text
+        .bytes()
+        .all(|byte| byte.is_ascii() && byte != b':' && byte != b' ')
+        && !text.contains("./")
+        && !text.ends_with('.')
+    {
+        return text.to_ascii_lowercase();
+    }
+    let mut folded = String::with_capacity(text.len());
+    for component in path.components() {
+        match component {
+            Component::RootDir => folded.push('/'),
+            Component::CurDir => {}
+            other => {
+                let name = other.as_os_str().to_string_lossy();
+                if !folded.is_empty() && !folded.ends_with('/') {
+                    folded.push('/');
+                }
+                fold_component(&name, &mut folded);
+            }
+        }
+    }
+    folded
+}
+
+fn fold_component(name: &str, into: &mut String) {
+    if name == ".." {
+        into.push_str(name);
+        return;
+    }
+    // `.git:x` and `.git::$INDEX_ALLOCATION` name `.git`; `C:` is a drive.
+    let name = match name.find(':') {
+        Some(position) if position > 1 => &name[..position],
+        _ => name,
+    };
+    let trimmed = name.trim_end_matches(['.', ' ']);
+    let name = if trimmed.is_empty() { name } else { trimmed };
+    for character in name.chars() {
+        match character {
+            '\u{200c}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{206a}'..='\u{206f}'
+            | '\u{feff}' => {}
+            'ſ' => into.push('s'),
+            other => into.extend(other.to_lowercase()),
+        }
+    }
+}
+
+/// The forms in which a folded absolute path is matched: itself, and `~/rest` beneath a home.
+fn candidates(path: &str, home: &Path) -> Vec<String> {
+    let mut forms = vec![path.to_owned()];
+    let home = home.to_string_lossy().to_lowercase();
+    let mut push = |rest: &str| {
+        let form = format!("~/{}", rest.trim_start_matches('/'));
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    };
+    if !home.is_empty()
+        && home != "/"
+        && let Some(rest) = path.strip_prefix(home.trim_end_matches('/'))
+        && (rest.is_empty() || rest.starts_with('/'))
+    {
+        push(rest);
+    }
+    for parent in [
+        "/home/",
+        "/users/",
+        "/var/home/",
+        "/export/home/",
+        "/usr/home/",
+        "c:/users/",
+        "/c:/users/",
+    ] {
+        if let Some((_, rest)) = path
+            .strip_prefix(parent)
+            .and_then(|rest| rest.split_once('/'))
+        {
+            push(rest);
+        }
+    }
+    for root_home in ["/root/", "/var/root/", "/private/var/root/"] {
+        if let Some(rest) = path.strip_prefix(root_home) {
+            push(rest);
+        }
+    }
+    forms
+}
+
+/// The globs of one configured pattern: anchored, and for `x/**` also `x` itself.
+fn anchored(pattern: &str) -> Vec<String> {
+    let lower = pattern.to_lowercase();
+    let is_anchored =
+        lower.starts_with('/') || lower.starts_with("~/") || lower.get(1..3) == Some(":/");
+    let text = if is_anchored || lower.starts_with("**/") {
+        lower
+    } else {
+        format!("**/{lower}")
+    };
+    match text.strip_suffix("/**") {
+        Some(directory) => vec![directory.to_owned(), text],
+        None => vec![text],
+    }
+}
+
+fn glob(pattern: &str, text: &str) -> Result<globset::Glob, ClassError> {
+    GlobBuilder::new(text)
+        .literal_separator(true)
+        .backslash_escape(false)
+        .build()
+        .map_err(|error| ClassError {
+            pattern: pattern.to_owned(),
+            reason: error.kind().to_string(),
+        })
+}
+
+/// Compiles patterns of the configuration's language into one set over folded paths.
+///
+/// The set is over lower-case text; who compares exactly passes paths unfolded, which only makes
+/// fewer of them match.
+pub(crate) fn compile_patterns(patterns: &[String]) -> Result<GlobSet, ClassError> {
+    let mut builder = GlobSetBuilder::new();
+    for pattern in patterns {
+        for text in anchored(pattern) {
+            builder.add(glob(pattern, &text)?);
+        }
+    }
+    builder.build().map_err(|error| ClassError {
+        pattern: String::new(),
+        reason: error.to_string(),
+    })
 }

@@ -1,4 +1,17 @@
-//! From a [`ToolCall`] to an [`Extraction`]: one extractor per tool, in a registry.
+//! From a [`crate::ToolCall`] to an [`Extraction`]: one extractor per tool, in a registry.
+
+mod bash;
+mod declared;
+mod edit;
+mod glob;
+mod grep;
+mod read;
+mod registry;
+mod sentence;
+mod write;
+
+pub use declared::{DeclaredExtractor, DeclaredPath};
+pub use registry::{ExtractorRegistry, RegisterError};
 
 use crate::catalogue::Catalogue;
 use crate::{
@@ -43,6 +56,9 @@ pub enum ExtractError {
     /// The arguments are not what the tool takes: the call ends `INVALID_ARGUMENT`.
     #[error(transparent)]
     Argument(#[from] ArgumentError),
+    /// The session has no workspace and the call needs one: `WORKSPACE_REQUIRED`.
+    #[error("the session has no workspace")]
+    WorkspaceRequired,
     /// Anything else: the call is treated as unknown and asked about.
     #[error("the call could not be analysed: {0}")]
     Failed(String),
@@ -62,7 +78,61 @@ pub trait ToolPathExtractor: Send + Sync {
     fn extract(&self, args: &RawArgs, cx: &FactContext<'_>) -> Result<Extraction, ExtractError>;
 }
 
-/// All extractors: the built-in ones and those registered at run time.
-pub struct ExtractorRegistry {
-    _private: (),
+/// The target of a tool's `path` argument.
+fn path_argument(written: &str, cx: &FactContext<'_>) -> Result<crate::Target, ExtractError> {
+    cx.argument(written).map_err(|error| match error {
+        crate::PathError::NoWorkspace => ExtractError::WorkspaceRequired,
+        error => ExtractError::Argument(ArgumentError {
+            message: error.to_string(),
+            pointer: "/path".to_owned(),
+            expected: "a path relative to the workspace, or an absolute one".to_owned(),
+            example: serde_json::json!({"path": "src/main.rs"}),
+            accepted: Vec::new(),
+        }),
+    })
+}
+
+/// The workspace as the place where a walk without a `path` starts.
+fn workspace_root(cx: &FactContext<'_>) -> Result<crate::Target, ExtractError> {
+    let workspace = cx
+        .roots
+        .workspace
+        .as_deref()
+        .ok_or(ExtractError::WorkspaceRequired)?;
+    let text = workspace.to_str().ok_or_else(|| {
+        ExtractError::Failed("the workspace's path is not valid UTF-8".to_owned())
+    })?;
+    Ok(cx.target(text, workspace))
+}
+
+fn access(
+    kind: crate::AccessKind,
+    target: crate::Target,
+    source: crate::AccessSource,
+) -> crate::Access {
+    crate::Access {
+        kind,
+        detail: crate::AccessDetail::Plain,
+        target,
+        recursive: false,
+        source,
+    }
+}
+
+/// An extraction of a file tool: complete, nothing runs.
+fn file_extraction(
+    input: ToolInput,
+    tool: &str,
+    accesses: Vec<crate::Access>,
+    summary: String,
+) -> Extraction {
+    Extraction {
+        input,
+        facts: Facts {
+            accesses,
+            summary,
+            ..Facts::empty(tool)
+        },
+        probe_log: ProbeLog::default(),
+    }
 }

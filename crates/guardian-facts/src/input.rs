@@ -1,6 +1,12 @@
-//! Typed inputs of the built-in tools: what the JSON arguments mean, parsed once.
+//! Typed inputs of the built-in tools: what the JSON arguments mean, parsed once and strictly.
+//!
+//! Canonical names are those of SPEC §2; the camelCase or snake_case twin of a name and
+//! `file_path` for `path` are accepted, everything else is an [`ArgumentError`] that says where,
+//! what was expected, and shows a correct example.
 
+mod arguments;
 mod bash;
+mod catalog;
 mod edit;
 mod error;
 mod glob;
@@ -8,12 +14,16 @@ mod grep;
 mod read;
 mod write;
 
-pub use bash::BashInput;
+pub(crate) use arguments::{nearest_names, shorten};
+pub use bash::{
+    BashInput, DEFAULT_TIMEOUT_SECONDS, JobInput, MAX_COMMAND_BYTES, MAX_TIMEOUT_SECONDS,
+};
+pub use catalog::{ToolDescription, tool_catalogue};
 pub use edit::{EditInput, Replacement};
 pub use error::ArgumentError;
-pub use glob::GlobInput;
-pub use grep::{GrepInput, OutputMode};
-pub use read::ReadInput;
+pub use glob::{GlobInput, MAX_GLOB_MATCHES};
+pub use grep::{GrepInput, MAX_GREP_CONTEXT, MAX_GREP_RESULTS, OutputMode};
+pub use read::{MAX_READ_LINES, ReadInput};
 pub use write::WriteInput;
 
 use crate::RawArgs;
@@ -33,6 +43,26 @@ pub enum ToolInput {
     Edit(EditInput),
     /// `Bash`
     Bash(BashInput),
+    /// `BashOutput`
+    BashOutput(JobInput),
+    /// `BashKill`
+    BashKill(JobInput),
     /// A tool whose body is elsewhere (harness, plugin, MCP).
     Other(RawArgs),
+}
+
+fn refuse_empty_path(
+    arguments: &arguments::Arguments<'_>,
+    path: &str,
+) -> Result<(), ArgumentError> {
+    let message = match path {
+        "" => "`path` is empty",
+        path if path.contains('\0') => "`path` holds a NUL character",
+        _ => return Ok(()),
+    };
+    Err(arguments.error(
+        "path",
+        message,
+        "a path relative to the workspace, or an absolute one",
+    ))
 }

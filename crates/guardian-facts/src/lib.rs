@@ -18,6 +18,7 @@ pub mod call;
 pub mod catalogue;
 pub mod classes;
 pub mod command;
+pub mod defaults;
 pub mod extract;
 pub mod facts;
 pub mod input;
@@ -34,9 +35,10 @@ pub use command::{
     Assignment, CommandFact, Effect, Effects, Place, Program, ProgramForm, Redirect, Word, WordPart,
 };
 pub use extract::{
-    ExtractError, Extraction, ExtractorRegistry, FactContext, ToolPathExtractor, ToolPattern,
+    DeclaredExtractor, DeclaredPath, ExtractError, Extraction, ExtractorRegistry, FactContext,
+    RegisterError, ToolPathExtractor, ToolPattern,
 };
 pub use facts::{CodeFile, Endpoint, Facts, LooseFinding, Opacity, Reading, Span};
-pub use input::{ArgumentError, ToolInput};
-pub use path::RootPaths;
-pub use probe::{FileId, FileKind, PathProbe, ProbeLog, Resolved};
+pub use input::{ArgumentError, ToolDescription, ToolInput, tool_catalogue};
+pub use path::{PathError, RootPaths};
+pub use probe::{FileId, FileKind, MemoryProbe, PathProbe, ProbeLog, RecordingProbe, Resolved};

@@ -4,7 +4,13 @@
 //! without a file system. Every answer is kept in a [`ProbeLog`], so that an extraction can be
 //! replayed.
 
+mod memory;
+mod recording;
+
 use std::path::{Path, PathBuf};
+
+pub use memory::MemoryProbe;
+pub use recording::RecordingProbe;
 
 /// Device and inode: what an approval is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +66,10 @@ pub enum SecretLook {
 /// any change, and must answer without blocking on special files.
 pub trait PathProbe: Send + Sync {
     /// Resolves an absolute path.
+    ///
+    /// The magic links of `/proc` (`root`, `cwd`, `exe`, `fd/N` of a process) are not followed: they
+    /// mean something else to the process that will open the path. A path that passes through one
+    /// answers with [`Resolved::error`].
     fn resolve(&self, path: &Path) -> Resolved;
 
     /// The first `max` bytes of a regular file (scripts, `package.json`, git config), with the

@@ -1,0 +1,391 @@
+//! The `[facts]` section of the configuration: path classes, system paths and variable lists as
+//! data. The built-in values are in `config/default.toml`, which is embedded.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use globset::GlobSet;
+use serde::Deserialize;
+
+use crate::classes::{ClassError, compile_patterns, folded};
+
+const DEFAULT_TOML: &str = include_str!("../../../config/default.toml");
+
+/// One named entry of a path class. The pattern language is described at the top of
+/// `config/default.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassGroup {
+    /// Stable kebab-case id.
+    pub name: String,
+    /// A sentence for people: why such files are special.
+    #[serde(default)]
+    pub why: String,
+    /// What belongs to the group.
+    #[serde(default)]
+    pub paths: Vec<String>,
+    /// What does not, although it matches `paths`.
+    #[serde(default)]
+    pub except: Vec<String>,
+    /// A file of the group that holds only certificates or public keys does not belong to it.
+    #[serde(default)]
+    pub unless_public: bool,
+}
+
+/// Patterns of system paths, as written.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemPathLists {
+    /// See [`SystemPaths::is_system_directory`].
+    pub directories: Vec<String>,
+    /// Directories whose direct children count as system directories too.
+    pub children_of: Vec<String>,
+    /// See [`SystemPaths::is_block_device`].
+    pub block_devices: Vec<String>,
+    /// See [`SystemPaths::is_null_device`].
+    pub null_devices: Vec<String>,
+    /// See [`SystemPaths::is_public_file`].
+    pub public_files: Vec<String>,
+}
+
+/// Names of directories that a build makes again (SPEC §7.3).
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Regenerable {
+    /// Base names.
+    pub directories: Vec<String>,
+}
+
+impl Regenerable {
+    /// The directory's own name is on the list. Says nothing about whether git ignores it.
+    #[must_use]
+    pub fn is_regenerable(&self, directory: &Path) -> bool {
+        directory
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| self.directories.iter().any(|known| known == name))
+    }
+}
+
+/// What an assignment in front of a command means (SPEC §6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VariableMeaning {
+    /// On the harmless list, or has a harmless value.
+    Harmless,
+    /// Names or changes what is executed.
+    ChangesExecution,
+    /// On neither list: an ordinary variable, of which only the program knows the meaning.
+    Unlisted,
+}
+
+/// Variable lists.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variables {
+    /// Names that are harmless with any value.
+    pub harmless: Vec<String>,
+    /// Names (`X*` = any name that starts with `X`) that change what is executed.
+    pub changes_execution: Vec<String>,
+    /// Values that make a variable of `changes_execution` harmless.
+    pub harmless_values: BTreeMap<String, Vec<String>>,
+}
+
+impl Variables {
+    /// What assigning `value` (`None` = not known) to `name` means. Exact names on the harmless
+    /// list win over `X*` entries.
+    #[must_use]
+    pub fn meaning(&self, name: &str, value: Option<&str>) -> VariableMeaning {
+        if self.harmless.iter().any(|known| known == name) {
+            return VariableMeaning::Harmless;
+        }
+        if let (Some(value), Some(values)) = (value, self.harmless_values.get(name))
+            && values.iter().any(|known| known == value)
+        {
+            return VariableMeaning::Harmless;
+        }
+        let changes = self
+            .changes_execution
+            .iter()
+            .any(|known| match known.strip_suffix('*') {
+                Some(prefix) => name.starts_with(prefix),
+                None => known == name,
+            });
+        if changes {
+            VariableMeaning::ChangesExecution
+        } else {
+            VariableMeaning::Unlisted
+        }
+    }
+}
+
+/// The `[facts]` section.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FactsConfig {
+    /// Secret files.
+    pub secret: Vec<ClassGroup>,
+    /// Sensitive paths.
+    pub sensitive: Vec<ClassGroup>,
+    /// Protected files.
+    pub protected: Vec<ClassGroup>,
+    /// System paths.
+    pub system: SystemPathLists,
+    /// Regenerable directories.
+    pub regenerable: Regenerable,
+    /// Variables.
+    pub variables: Variables,
+}
+
+/// What a user's own `[facts]` section may say: more groups, or more paths for a known group.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FactsExtension {
+    /// Added to the secret files.
+    pub secret: Vec<ClassGroup>,
+    /// Added to the sensitive paths.
+    pub sensitive: Vec<ClassGroup>,
+    /// Added to the protected files.
+    pub protected: Vec<ClassGroup>,
+}
+
+impl FactsConfig {
+    /// The embedded defaults.
+    #[must_use]
+    pub fn embedded() -> &'static Self {
+        &EMBEDDED.0
+    }
+
+    /// Adds a user's groups. A group of a known name gets the added paths and exceptions;
+    /// `unless_public` of a known group stays as it is.
+    pub fn extend(&mut self, extension: FactsExtension) {
+        for (groups, added) in [
+            (&mut self.secret, extension.secret),
+            (&mut self.sensitive, extension.sensitive),
+            (&mut self.protected, extension.protected),
+        ] {
+            for group in added {
+                match groups.iter_mut().find(|known| known.name == group.name) {
+                    Some(known) => {
+                        known.paths.extend(group.paths);
+                        known.except.extend(group.except);
+                    }
+                    None => groups.push(group),
+                }
+            }
+        }
+    }
+}
+
+/// Compiled lists of system paths.
+#[derive(Debug, Clone)]
+pub struct SystemPaths {
+    directories: GlobSet,
+    children_of: GlobSet,
+    block_devices: GlobSet,
+    null_devices: GlobSet,
+    public_files: GlobSet,
+}
+
+impl SystemPaths {
+    /// Compiles the lists.
+    ///
+    /// # Errors
+    /// A pattern is malformed.
+    pub fn compile(lists: &SystemPathLists) -> Result<Self, ClassError> {
+        Ok(Self {
+            directories: compile_patterns(&lists.directories)?,
+            children_of: compile_patterns(&lists.children_of)?,
+            block_devices: compile_patterns(&lists.block_devices)?,
+            null_devices: compile_patterns(&lists.null_devices)?,
+            public_files: compile_patterns(&lists.public_files)?,
+        })
+    }
+
+    /// The built-in lists.
+    #[must_use]
+    pub fn embedded() -> &'static Self {
+        &EMBEDDED.1
+    }
+
+    /// `/`, a system directory, or what lies directly in `/etc` or `/usr` (SPEC §7.3).
+    /// `path` is canonical.
+    #[must_use]
+    pub fn is_system_directory(&self, path: &Path) -> bool {
+        let Some(parent) = path.parent() else {
+            return true;
+        };
+        self.directories.is_match(folded(path)) || self.children_of.is_match(folded(parent))
+    }
+
+    /// A block device or kernel interface that must never be written.
+    #[must_use]
+    pub fn is_block_device(&self, path: &Path) -> bool {
+        self.block_devices.is_match(folded(path))
+    }
+
+    /// Writing to it has no effect on any file (`/dev/null`). Compared exactly.
+    #[must_use]
+    pub fn is_null_device(&self, path: &Path) -> bool {
+        self.null_devices.is_match(path)
+    }
+
+    /// A public system file (SPEC §7.4): loosens, so the path is compared exactly.
+    #[must_use]
+    pub fn is_public_file(&self, path: &Path) -> bool {
+        self.public_files.is_match(path)
+    }
+}
+
+#[derive(Deserialize)]
+struct DefaultFile {
+    facts: FactsConfig,
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "the file is embedded; a test of this module parses it"
+)]
+static EMBEDDED: LazyLock<(FactsConfig, SystemPaths)> = LazyLock::new(|| {
+    let file: DefaultFile = toml::from_str(DEFAULT_TOML).expect("config/default.toml is valid");
+    let system = SystemPaths::compile(&file.facts.system).expect("config/default.toml is valid");
+    (file.facts, system)
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_directories_include_the_root_and_children_of_etc_and_usr() {
+        let system = SystemPaths::embedded();
+        for path in [
+            "/",
+            "/etc",
+            "/usr",
+            "/usr/lib",
+            "/etc/nginx",
+            "/home",
+            "/Users",
+            "/lib64",
+        ] {
+            assert!(system.is_system_directory(Path::new(path)), "{path}");
+        }
+        for path in [
+            "/home/dev",
+            "/usr/lib/x",
+            "/var/tmp/x",
+            "/opt/tool/x",
+            "/tmp",
+        ] {
+            assert!(!system.is_system_directory(Path::new(path)), "{path}");
+        }
+    }
+
+    #[test]
+    fn devices_are_told_apart() {
+        let system = SystemPaths::embedded();
+        for path in [
+            "/dev/sda",
+            "/dev/sda1",
+            "/dev/nvme0n1p2",
+            "/dev/mapper/root",
+            "/dev/mem",
+            "/sys/x/y",
+            "/proc/sys/vm/x",
+        ] {
+            assert!(system.is_block_device(Path::new(path)), "{path}");
+        }
+        assert!(!system.is_block_device(Path::new("/dev/null")));
+        assert!(system.is_null_device(Path::new("/dev/null")));
+        assert!(!system.is_null_device(Path::new("/dev/sda")));
+    }
+
+    #[test]
+    fn public_files_are_compared_exactly() {
+        let system = SystemPaths::embedded();
+        assert!(system.is_public_file(Path::new("/usr/share/doc/x")));
+        assert!(system.is_public_file(Path::new("/proc/cpuinfo")));
+        assert!(!system.is_public_file(Path::new("/USR/share/doc/x")));
+        assert!(!system.is_public_file(Path::new("/etc/passwd")));
+        assert!(!system.is_public_file(Path::new("/etc/hostname")));
+    }
+
+    #[test]
+    fn no_public_file_pattern_reaches_a_sensitive_path() {
+        for path in [
+            "/etc/shadow",
+            "/proc/self/environ",
+            "/proc/1/mem",
+            "/dev/sda",
+            "/home/dev/.ssh/id_rsa",
+        ] {
+            assert!(
+                !SystemPaths::embedded().is_public_file(Path::new(path)),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn variables_have_meanings() {
+        let variables = &FactsConfig::embedded().variables;
+        let check = |name, value, meaning| {
+            assert_eq!(variables.meaning(name, value), meaning, "{name}={value:?}")
+        };
+        check("LC_ALL", Some("C"), VariableMeaning::Harmless);
+        check("GOOS", Some("linux"), VariableMeaning::Harmless);
+        check(
+            "GOFLAGS",
+            Some("-toolexec=x"),
+            VariableMeaning::ChangesExecution,
+        );
+        check("PAGER", Some("cat"), VariableMeaning::Harmless);
+        check("PAGER", Some("sh -c x"), VariableMeaning::ChangesExecution);
+        check("PAGER", None, VariableMeaning::ChangesExecution);
+        check(
+            "LD_PRELOAD",
+            Some("x.so"),
+            VariableMeaning::ChangesExecution,
+        );
+        check(
+            "GIT_SSH_COMMAND",
+            Some("x"),
+            VariableMeaning::ChangesExecution,
+        );
+        check(
+            "npm_config_script_shell",
+            Some("x"),
+            VariableMeaning::ChangesExecution,
+        );
+        check("MY_NAME", Some("x"), VariableMeaning::Unlisted);
+    }
+
+    #[test]
+    fn no_name_is_harmless_and_execution_changing_by_its_exact_name() {
+        let variables = &FactsConfig::embedded().variables;
+        for name in &variables.harmless {
+            assert!(!variables.changes_execution.contains(name), "{name}");
+        }
+        for name in variables.harmless_values.keys() {
+            assert_eq!(
+                variables.meaning(name, None),
+                VariableMeaning::ChangesExecution,
+                "{name} needs no values"
+            );
+        }
+    }
+
+    #[test]
+    fn a_user_group_of_a_known_name_adds_to_it() {
+        let mut config = FactsConfig::embedded().clone();
+        let before = config.secret.len();
+        let extension: FactsExtension = toml::from_str(
+            "[[secret]]\nname = \"key-file\"\npaths = [\"*.secretkey\"]\n[[protected]]\nname = \"mine\"\npaths = [\"deploy.sh\"]\n",
+        )
+        .unwrap();
+        config.extend(extension);
+        assert_eq!(config.secret.len(), before);
+        assert!(config.protected.iter().any(|group| group.name == "mine"));
+    }
+}

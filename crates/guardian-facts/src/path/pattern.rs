@@ -1,0 +1,163 @@
+//! Placing a shell pattern: what could its matches be?
+
+use std::path::Path;
+
+use crate::{FactContext, PathFact, Scope, Sensitivity, Target};
+
+/// Names looked at while a pattern is expanded through the probe; past it the answer is by names
+/// alone.
+const MAX_NAMES: usize = 2_000;
+/// Matches that are resolved one by one.
+const MAX_MATCHES: usize = 500;
+
+impl FactContext<'_> {
+    /// Places a shell pattern (`src/*.rs`) relative to `base`.
+    ///
+    /// `Target::Pattern::base` is the longest directory without a pattern character, with the
+    /// widest scope of the base and everything that matches now. `may_match` is the union of the
+    /// classes of all matches when the pattern could be expanded through the probe, and otherwise
+    /// every class that some matching name could belong to.
+    #[must_use]
+    pub fn pattern(&self, written: &str, base: &Path) -> Target {
+        let Some(first) = written.find(is_pattern_character) else {
+            return self.target(written, base);
+        };
+        let literal = written[..first]
+            .rfind('/')
+            .map_or("", |slash| &written[..=slash]);
+        let directory = if literal.is_empty() { "." } else { literal };
+        let mut base_fact = match self.locate(directory, base) {
+            Ok(fact) => fact,
+            Err(error) => {
+                return Target::Unknown {
+                    written: written.to_owned(),
+                    reason: error.to_string(),
+                    when_empty: None,
+                    temporary: false,
+                };
+            }
+        };
+        let rest = &written[literal.len()..];
+        let pattern = format!(
+            "{}/{rest}",
+            base_fact.path.to_string_lossy().trim_end_matches('/')
+        );
+        let may_match = match self.expand(&base_fact, rest) {
+            Some(expansion) => {
+                base_fact.scope = wider(base_fact.scope, expansion.scope);
+                expansion.sensitivity
+            }
+            None => {
+                let mut sensitivity = Sensitivity::default();
+                if base_fact.scope != Scope::Scratch {
+                    sensitivity = self.classes.classify_pattern(&pattern, &self.roots.home);
+                }
+                // `..` in the rest, or a directory that holds guardian's files.
+                sensitivity.guardian = self.roots.holds_guardian_files(&base_fact.path)
+                    || self.roots.is_guardian_file(&base_fact.path);
+                if rest.split('/').any(|component| component == "..") {
+                    base_fact.scope = wider(base_fact.scope, Scope::Outside);
+                }
+                sensitivity
+            }
+        };
+        Target::Pattern {
+            written: written.to_owned(),
+            pattern,
+            may_match: may_match.union(base_fact.sensitivity),
+            base: base_fact,
+        }
+    }
+
+    /// Expands `rest` beneath the directory as the shell would, through the probe. `None` when it
+    /// cannot be expanded exactly (missing directory, too many names, `**`, extglob).
+    fn expand(&self, base: &PathFact, rest: &str) -> Option<Expansion> {
+        if rest.contains("**") || rest.contains(['(', '{', '\\']) {
+            return None;
+        }
+        let mut directories = vec![base.path.clone()];
+        let mut seen = 0;
+        let components: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
+        if components.iter().any(|component| *component == "..") {
+            return None;
+        }
+        let mut expansion = Expansion {
+            scope: base.scope,
+            sensitivity: Sensitivity::default(),
+        };
+        for (depth, component) in components.iter().enumerate() {
+            let is_last = depth + 1 == components.len();
+            let glob = globset::GlobBuilder::new(component)
+                .literal_separator(true)
+                .backslash_escape(false)
+                // A volume may not tell letters apart; matching more only tightens.
+                .case_insensitive(true)
+                .build()
+                .ok()?
+                .compile_matcher();
+            let mut next = Vec::new();
+            for directory in &directories {
+                let names = match self.probe.list(directory, MAX_NAMES + 1) {
+                    Some(names) => names,
+                    // A file in the middle of the pattern has no names beneath it.
+                    None if depth > 0 => continue,
+                    None => return None,
+                };
+                seen += names.len();
+                if seen > MAX_NAMES {
+                    return None;
+                }
+                for name in names {
+                    if (name.starts_with('.') && !component.starts_with('.'))
+                        || !glob.is_match(&name)
+                    {
+                        continue;
+                    }
+                    next.push(directory.join(&name));
+                }
+                // The shell's `.*` also gives `.` and `..`.
+                if is_last && component.starts_with('.') && glob.is_match("..") {
+                    return None;
+                }
+            }
+            if next.len() > MAX_MATCHES {
+                return None;
+            }
+            directories = next;
+        }
+        if directories.is_empty() {
+            // Nothing matches now: something may by the time it runs.
+            return None;
+        }
+        for path in &directories {
+            let fact = self.locate(path.to_str()?, Path::new("/")).ok()?;
+            expansion.scope = wider(expansion.scope, fact.scope);
+            expansion.sensitivity = expansion.sensitivity.union(fact.sensitivity);
+        }
+        Some(expansion)
+    }
+}
+
+struct Expansion {
+    scope: Scope,
+    sensitivity: Sensitivity,
+}
+
+fn is_pattern_character(character: char) -> bool {
+    matches!(character, '*' | '?' | '[' | '(' | '{')
+}
+
+/// The scope that fewer rules cover.
+fn wider(left: Scope, right: Scope) -> Scope {
+    let rank = |scope| match scope {
+        Scope::Scratch => 0,
+        Scope::Workspace => 1,
+        Scope::Outside => 2,
+        Scope::ScratchEscape => 3,
+    };
+    if rank(left) >= rank(right) {
+        left
+    } else {
+        right
+    }
+}
