@@ -86,7 +86,7 @@ fn path_argument(written: &str, cx: &FactContext<'_>) -> Result<crate::Target, E
             message: error.to_string(),
             pointer: "/path".to_owned(),
             expected: "a path relative to the workspace, or an absolute one".to_owned(),
-            example: serde_json::json!({"path": "src/main.rs"}),
+            example: Box::new(serde_json::json!({"path": "src/main.rs"})),
             accepted: Vec::new(),
         }),
     })

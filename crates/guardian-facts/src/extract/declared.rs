@@ -140,7 +140,7 @@ impl DeclaredExtractor {
             message: message.to_owned(),
             pointer: pointer.to_owned(),
             expected: expected.to_owned(),
-            example: Value::Null,
+            example: Box::new(Value::Null),
             accepted: Vec::new(),
         })
     }

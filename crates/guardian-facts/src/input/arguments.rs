@@ -202,7 +202,7 @@ impl<'a> Arguments<'a> {
             message: message.into(),
             pointer,
             expected: expected.into(),
-            example: (self.example)(),
+            example: Box::new((self.example)()),
             accepted: self
                 .parameters
                 .iter()

@@ -123,7 +123,7 @@ fn replacement(
             arguments.wrong_type(given, value, "an object with `old_string` and `new_string`");
         error.pointer = pointer;
         error.message = format!("`{given}[{index}]` is not an object");
-        error.example = example_of_edits();
+        error.example = Box::new(example_of_edits());
         return Err(error);
     };
     let arguments = Arguments::open_at(object, REPLACEMENT_PARAMETERS, example_of_edits, pointer)?;

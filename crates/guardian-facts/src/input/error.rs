@@ -9,7 +9,7 @@ pub struct ArgumentError {
     /// What was expected there.
     pub expected: String,
     /// A correct example of the whole arguments object.
-    pub example: serde_json::Value,
+    pub example: Box<serde_json::Value>,
     /// Arguments that the tool accepts, or the nearest name to a misspelt one.
     pub accepted: Vec<String>,
 }

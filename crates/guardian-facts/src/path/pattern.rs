@@ -78,7 +78,7 @@ impl FactContext<'_> {
         let mut directories = vec![base.path.clone()];
         let mut seen = 0;
         let components: Vec<&str> = rest.split('/').filter(|part| !part.is_empty()).collect();
-        if components.iter().any(|component| *component == "..") {
+        if components.contains(&"..") {
             return None;
         }
         let mut expansion = Expansion {
