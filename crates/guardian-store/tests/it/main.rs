@@ -1,0 +1,12 @@
+//! Integration tests of guardian-store: real SQLite in temporary directories.
+
+#[cfg(test)]
+mod audit;
+#[cfg(test)]
+mod grants;
+#[cfg(test)]
+mod opening;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
+mod support;
