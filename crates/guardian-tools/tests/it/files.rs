@@ -1,0 +1,4 @@
+//! Read, Glob, Grep, Write, Edit and rollback, through [`guardian_tools::bind`] and the bodies.
+
+mod basics;
+mod support;
