@@ -15,5 +15,6 @@ pub use chain::{BrokenChain, Head, Verification};
 pub use entry::{AuditEntry, AuditEvent, AuditRow, ExternalPathPermission};
 pub use query::{AuditFilter, AuditOrder, AuditPage};
 
+pub(crate) use append::{append, body_of};
 pub(crate) use chain::head_of;
 pub(crate) use key::{Key, load_or_create as load_or_create_key};

@@ -21,11 +21,13 @@ mod error;
 mod grants;
 mod id;
 mod lease;
+mod policies;
 mod private_files;
 mod row;
 mod schema;
 mod sessions;
 mod settings;
+mod snapshots;
 mod store;
 mod writer;
 
@@ -38,7 +40,13 @@ pub use error::{Conflict, StoreError};
 pub use grants::{GRANT_UNUSED_LIFETIME_MS, StoredGrant};
 pub use id::{InvalidSessionId, SessionId};
 pub use lease::Lease;
+pub use policies::{AcceptedCommand, PolicyVersion};
 pub use sessions::{NewSession, NewTurn, Session, SessionChange, ShellPin, Turn, TurnOutcome};
 pub use settings::{SandboxSetting, Settings, SettingsChange};
+pub use snapshots::{
+    Artifact, ArtifactKind, BlobId, Capture, ChangeOperation, ChangeStatus,
+    DEFAULT_REVIEW_QUOTA_BYTES, DiffHunk, DiffLine, NewArtifact, NewSnapshot, RecordedChange,
+    RollbackMark, Snapshot,
+};
 pub use store::{Recovery, Store, StoreOptions};
 pub use writer::{Durability, Pending};

@@ -3,7 +3,7 @@
 use rusqlite_migration::{M, Migrations};
 
 /// All migrations, oldest first. The database's `user_version` is the number applied.
-pub(crate) const MIGRATIONS: &[M<'static>] = &[M::up(V1)];
+pub(crate) const MIGRATIONS: &[M<'static>] = &[M::up(V1), M::up(V2)];
 
 pub(crate) fn migrations() -> Migrations<'static> {
     Migrations::from_slice(MIGRATIONS)
@@ -62,4 +62,79 @@ CREATE TABLE audit (
 ) STRICT;
 CREATE INDEX audit_by_session ON audit(body ->> '$.sessionId', seq) WHERE body ->> '$.sessionId' IS NOT NULL;
 CREATE INDEX audit_by_call ON audit(body ->> '$.toolCallId', seq) WHERE body ->> '$.toolCallId' IS NOT NULL;
+";
+
+/// Review snapshots, artifacts, policies, automatic reviewers' memory.
+const V2: &str = "
+CREATE TABLE blobs (
+    hash            TEXT PRIMARY KEY NOT NULL,
+    bytes           INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE blob_holds (
+    hash            TEXT NOT NULL REFERENCES blobs(hash),
+    session_id      TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    at              INTEGER NOT NULL,
+    PRIMARY KEY (hash, session_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE snapshots (
+    seq             INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
+    session_id      TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    id              TEXT NOT NULL,
+    turn_id         TEXT,
+    rolled_back_at  INTEGER,
+    before_blob     TEXT REFERENCES blobs(hash),
+    change          TEXT NOT NULL,
+    UNIQUE (session_id, id)
+) STRICT;
+CREATE INDEX snapshots_by_blob ON snapshots(before_blob) WHERE before_blob IS NOT NULL;
+
+CREATE TABLE artifacts (
+    session_id      TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    path            BLOB NOT NULL,
+    kind            TEXT NOT NULL,
+    tool_call_id    TEXT NOT NULL,
+    bytes           INTEGER NOT NULL,
+    sha256          TEXT NOT NULL,
+    at              INTEGER NOT NULL,
+    PRIMARY KEY (session_id, path)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE policy_versions (
+    path            BLOB PRIMARY KEY NOT NULL,
+    hash            TEXT NOT NULL,
+    text            TEXT NOT NULL,
+    at              INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE policy_trust (
+    path            BLOB NOT NULL,
+    hash            TEXT NOT NULL,
+    at              INTEGER NOT NULL,
+    PRIMARY KEY (path, hash)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE accepted_commands (
+    project         BLOB NOT NULL,
+    command         TEXT NOT NULL,
+    definition_hash TEXT NOT NULL,
+    at              INTEGER NOT NULL,
+    PRIMARY KEY (project, command)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE breakers (
+    session_id      TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    name            TEXT NOT NULL,
+    state           TEXT NOT NULL,
+    at              INTEGER NOT NULL,
+    PRIMARY KEY (session_id, name)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE decision_cache (
+    session_id      TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    digest          TEXT NOT NULL,
+    turn_id         TEXT NOT NULL,
+    allowed         INTEGER NOT NULL,
+    reviewer        TEXT NOT NULL,
+    rationale       TEXT NOT NULL,
+    at              INTEGER NOT NULL,
+    PRIMARY KEY (session_id, digest)
+) STRICT, WITHOUT ROWID;
 ";

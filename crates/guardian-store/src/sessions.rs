@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use crate::clock::Timestamp;
 use crate::error::Conflict;
 use crate::row;
+use crate::snapshots::drop_unnamed_blobs;
 use crate::writer::Durability;
 use crate::{SessionId, Store, StoreError};
 
@@ -246,22 +247,23 @@ impl Store {
         })
     }
 
-    /// Deletes a session with its turns and grants. Its audit rows stay.
+    /// Deletes a session with its turns, grants, artifacts and review snapshots. Its audit rows
+    /// stay. Scratch is the caller's.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is none.
     pub fn delete_session(&self, id: &SessionId) -> Result<(), StoreError> {
-        let id = id.clone();
+        let (id, blobs) = (id.clone(), self.blob_directory());
         self.write(Durability::Machine, move |context| {
-            let deleted = context
-                .connection
+            let connection = context.connection;
+            let deleted = connection
                 .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
                 .execute([id.as_str()])?;
             if deleted == 0 {
-                Err(StoreError::not_found("session", id.as_str()))
-            } else {
-                Ok(())
+                return Err(StoreError::not_found("session", id.as_str()));
             }
+            drop_unnamed_blobs(connection, &blobs)?;
+            Ok(())
         })
     }
 

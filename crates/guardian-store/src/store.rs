@@ -10,11 +10,15 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::audit::{AuditEntry, AuditEvent, Head};
 use crate::clock::{Clock, SystemClock, Timestamp};
+use crate::snapshots::DEFAULT_REVIEW_QUOTA_BYTES;
 use crate::writer::{Durability, Pending, WriteContext, Writer};
 use crate::{StoreError, audit, private_files, schema};
 
 /// File name of the database in the data directory.
 const DATABASE: &str = "guardian.db";
+
+/// Called with the end of the chain.
+pub(crate) type PublishHead = Box<dyn Fn(&Head) + Send>;
 
 /// How a store is opened.
 pub struct StoreOptions {
@@ -22,7 +26,8 @@ pub struct StoreOptions {
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     busy_timeout: Duration,
-    publish_head: Option<Box<dyn Fn(&Head) + Send>>,
+    review_quota: u64,
+    publish_head: Option<PublishHead>,
 }
 
 impl StoreOptions {
@@ -35,6 +40,7 @@ impl StoreOptions {
             clock: Arc::new(SystemClock),
             redactor: Redactor::builtin(),
             busy_timeout: Duration::from_secs(5),
+            review_quota: DEFAULT_REVIEW_QUOTA_BYTES,
             publish_head: None,
         }
     }
@@ -57,6 +63,13 @@ impl StoreOptions {
     #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
+        self
+    }
+
+    /// How many bytes of review snapshots are kept, all sessions together.
+    #[must_use]
+    pub fn review_quota(mut self, bytes: u64) -> Self {
+        self.review_quota = bytes;
         self
     }
 
@@ -100,6 +113,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     redactor: Redactor,
     busy_timeout: Duration,
+    review_quota: u64,
     /// `None` in a data directory that cannot be written.
     writer: Option<Writer>,
     readers: Mutex<Vec<Connection>>,
@@ -145,6 +159,7 @@ impl Store {
                 clock: options.clock,
                 redactor: options.redactor,
                 busy_timeout: options.busy_timeout,
+                review_quota: options.review_quota,
                 writer,
                 readers: Mutex::new(Vec::new()),
                 recovery,
@@ -197,6 +212,10 @@ impl Store {
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         &self.inner.redactor
+    }
+
+    pub(crate) fn review_quota(&self) -> u64 {
+        self.inner.review_quota
     }
 
     /// The key of [`Self::args_hash`].

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use crate::StoreError;
 use crate::audit::Head;
+use crate::store::PublishHead;
 
 /// When a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +75,7 @@ impl Writer {
 
     pub(crate) fn start(
         connection: Connection,
-        on_commit: Box<dyn Fn(&Head) + Send>,
+        on_commit: PublishHead,
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = channel::<Request>();
         let thread = std::thread::Builder::new()

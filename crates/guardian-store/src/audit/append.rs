@@ -5,6 +5,7 @@ use guardian_redact::Redactor;
 use super::chain::{self, head_of};
 use super::entry::{AuditEntry, AuditEvent};
 use super::stored;
+use crate::clock::Timestamp;
 use crate::writer::{Durability, Pending, WriteContext};
 use crate::{Store, StoreError};
 
@@ -25,7 +26,7 @@ impl Store {
     #[must_use = "a row whose result nobody looks at may be missing"]
     pub fn append_audit_later(&self, entry: AuditEntry, durability: Durability) -> Pending<u64> {
         let now = self.now();
-        match stored::to_body(redacted(entry, self.redactor()), now) {
+        match body_of(entry, self.redactor(), now) {
             Ok(body) => self.write_later(durability, move |context| append(context, body)),
             Err(error) => Pending::failed(error),
         }
@@ -59,7 +60,16 @@ pub(crate) fn append(context: &mut WriteContext<'_>, body: String) -> Result<u64
     Ok(next.seq)
 }
 
-pub(crate) fn redacted(mut entry: AuditEntry, redactor: &Redactor) -> AuditEntry {
+/// The redacted, stored text of an entry.
+pub(crate) fn body_of(
+    entry: AuditEntry,
+    redactor: &Redactor,
+    at: Timestamp,
+) -> Result<String, StoreError> {
+    stored::to_body(redacted(entry, redactor), at)
+}
+
+fn redacted(mut entry: AuditEntry, redactor: &Redactor) -> AuditEntry {
     let text = |text: &mut Option<String>| {
         if let Some(text) = text {
             *text = redactor.redact_text(text).into_owned();

@@ -9,4 +9,6 @@ mod opening;
 #[cfg(test)]
 mod sessions;
 #[cfg(test)]
+mod snapshots;
+#[cfg(test)]
 mod support;
