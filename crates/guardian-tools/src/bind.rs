@@ -194,10 +194,10 @@ pub fn bind(input: ToolInput, facts: &Facts, roots: &Roots) -> Result<BoundInput
             bind_target(facts, roots, Wanted::FileToEdit)?,
         )),
         ToolInput::Bash(input) => BoundInput::Bash(Bound::new(input, bind_workspace(roots)?)),
-        ToolInput::Other(_) => {
+        ToolInput::BashOutput(_) | ToolInput::BashKill(_) | ToolInput::Other(_) => {
             return Err(ToolFailure::new(
                 FailureCode::Internal,
-                format!("`{}` has no body in the host", facts.tool),
+                format!("`{}` is not a tool that is bound to a path", facts.tool),
             ));
         }
     })

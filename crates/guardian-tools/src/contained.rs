@@ -136,6 +136,11 @@ impl Contained {
         &self.capabilities
     }
 
+    /// Path beneath its root.
+    pub(crate) fn relative(&self) -> &Path {
+        &self.relative
+    }
+
     /// The `O_PATH` handle.
     #[must_use]
     pub fn as_handle(&self) -> BorrowedFd<'_> {

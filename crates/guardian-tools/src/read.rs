@@ -47,7 +47,7 @@ pub(crate) fn read(
                 .unwrap_or_else(|| {
                     let encoding = encoding_of(&bytes, head);
                     let window = read_window(&Source::Whole(&bytes), encoding, bound.input(), cx)?;
-                    finish(target, window, encoding, size, &tag, cx)
+                    finish(target, bound.input(), (window, encoding), size, &tag, cx)
                 })
         }
         None => {
@@ -66,7 +66,7 @@ pub(crate) fn read(
                 bound.input(),
                 cx,
             )?;
-            finish(target, window, encoding, size, &tag, cx)
+            finish(target, bound.input(), (window, encoding), size, &tag, cx)
         }
     }
 }
@@ -108,8 +108,8 @@ fn encoding_of(bytes: &[u8], head: &[u8]) -> Encoding {
 
 fn finish(
     target: &Contained,
-    window: Window,
-    encoding: Encoding,
+    input: &ReadInput,
+    (window, encoding): (Window, Encoding),
     size: u64,
     tag: &str,
     cx: &ToolContext<'_>,
@@ -118,7 +118,7 @@ fn finish(
         return Err(binary(target, size, "application/octet-stream"));
     }
     cx.tags.remember(&target.canonical(), tag);
-    let mut notices = Vec::new();
+    let mut notices = input.notices.clone();
     if let Some(notice) = window.notice() {
         notices.push(notice);
     }

@@ -16,10 +16,8 @@ pub fn run_file_tool(
 ) -> Result<ToolOutput, ToolFailure> {
     match permitted.into_inner() {
         BoundInput::Read(bound) => crate::read::read(&bound, cx),
-        BoundInput::Glob(_) | BoundInput::Grep(_) => Err(ToolFailure::new(
-            FailureCode::Internal,
-            "walks are not built into this version",
-        )),
+        BoundInput::Glob(bound) => crate::glob::glob(&bound, cx),
+        BoundInput::Grep(bound) => crate::grep::grep(&bound, cx),
         BoundInput::Write(bound) => crate::write::write(&bound, cx),
         BoundInput::Edit(bound) => crate::edit::edit(&bound, cx),
         BoundInput::Bash(_) => Err(ToolFailure::new(

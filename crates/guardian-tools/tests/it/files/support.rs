@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use guardian_facts::access::{AccessDetail, AccessSource};
-use guardian_facts::input::{EditInput, ReadInput, Replacement, WriteInput};
+use guardian_facts::input::{
+    EditInput, GlobInput, GrepInput, OutputMode, ReadInput, Replacement, WriteInput,
+};
 use guardian_facts::{
     Access, AccessKind, Facts, PathFact, PathProbe, RootPaths, Scope, Sensitivity, Target,
     ToolInput,
@@ -156,7 +158,7 @@ impl Session {
             ToolInput::Grep(_) => ("Grep", AccessKind::Read),
             ToolInput::Write(_) => ("Write", AccessKind::Write),
             ToolInput::Edit(_) => ("Edit", AccessKind::Write),
-            ToolInput::Bash(_) | ToolInput::Other(_) => unreachable!("not a file tool"),
+            _ => unreachable!("not a file tool"),
         };
         let mut facts = Facts::empty(tool);
         if resolved.error.is_none() {
@@ -234,7 +236,7 @@ fn path_of(input: &ToolInput) -> String {
         ToolInput::Grep(input) => input.path.clone().unwrap_or_else(|| ".".to_owned()),
         ToolInput::Write(input) => input.path.clone(),
         ToolInput::Edit(input) => input.path.clone(),
-        ToolInput::Bash(_) | ToolInput::Other(_) => unreachable!("not a file tool"),
+        _ => unreachable!("not a file tool"),
     }
 }
 
@@ -243,6 +245,7 @@ pub(crate) fn read(path: &str, offset: u64, limit: u32) -> ToolInput {
         path: path.to_owned(),
         offset,
         limit,
+        notices: Vec::new(),
     })
 }
 
@@ -261,4 +264,28 @@ pub(crate) fn edit(path: &str, old: &str, new: &str) -> ToolInput {
             new_string: new.to_owned(),
         }],
     })
+}
+
+pub(crate) fn glob(pattern: &str, path: Option<&str>) -> ToolInput {
+    ToolInput::Glob(GlobInput {
+        pattern: pattern.to_owned(),
+        path: path.map(ToOwned::to_owned),
+        limit: 100,
+        notices: Vec::new(),
+    })
+}
+
+pub(crate) fn grep_input(pattern: &str) -> GrepInput {
+    GrepInput {
+        pattern: pattern.to_owned(),
+        path: None,
+        include: None,
+        output_mode: OutputMode::Content,
+        head_limit: 200,
+        case_insensitive: false,
+        context: 0,
+        multiline: false,
+        fixed_strings: false,
+        notices: Vec::new(),
+    }
 }
