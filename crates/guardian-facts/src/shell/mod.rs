@@ -1,8 +1,46 @@
 //! Reading shell text: from the text of a `Bash` call to its [`Facts`] (SPEC §6.1).
+//!
+//! Two readings of the same text. The *strict* one may prove a command harmless: a parser that
+//! refuses whatever it does not understand exactly as bash does ([`parser`]), a census of the
+//! bytes that checks the parser ([`census`]), a second parser that must not see more commands
+//! ([`second_opinion`]), and a walk over the tree that follows values, the working directory and
+//! functions ([`control`], [`simple`], [`builtins`]). The *loose* one ([`loose`]) scans what the
+//! strict one did not cover, and can only find danger.
+//!
+//! The promise, tested against bash itself with stub commands: where [`Facts::reading`] is
+//! Complete, no command runs that is not among the facts.
+
+mod arithmetic;
+mod assignments;
+mod bounds;
+mod braces;
+mod builtins;
+mod census;
+mod control;
+mod execution_variables;
+mod expand;
+mod fork_bomb;
+mod loose;
+mod nested;
+mod parameters;
+mod parser;
+mod place;
+mod printed;
+mod reader;
+mod redirects;
+mod second_opinion;
+mod simple;
+mod summary;
+mod syntax;
+mod values;
 
 use std::path::Path;
+use std::rc::Rc;
 
-use crate::{FactContext, Facts, Opacity, Reading, Span};
+use crate::{FactContext, Facts, Span};
+use parser::Origin;
+use reader::Reader;
+use values::State;
 
 /// The language of a shell text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,18 +63,51 @@ pub fn read(command: &str, cwd: &Path, cx: &FactContext<'_>) -> Facts {
 
 /// [`read`] for a shell of another dialect (SPEC §10: the shell that the turn has pinned).
 #[must_use]
-pub fn read_dialect(dialect: Dialect, command: &str, _cwd: &Path, _cx: &FactContext<'_>) -> Facts {
-    let mut facts = Facts::empty("Bash");
-    facts.reading = Reading::Partial;
-    facts.opacity.push(Opacity {
-        span: Some(Span {
-            start: 0,
-            end: command.len(),
-        }),
-        code: "unread",
-        reason: format!("{dialect:?} text is not read yet"),
-        command: None,
-    });
-    facts.summary = "runs a command that could not be read".to_owned();
+pub fn read_dialect(dialect: Dialect, command: &str, cwd: &Path, cx: &FactContext<'_>) -> Facts {
+    let mut reader = Reader::new(cx);
+    let state = State::new(Some(cwd));
+    match dialect {
+        Dialect::Bash => {
+            reader.text(command, Origin::Offset(0), state);
+            reader.uncalled_functions();
+        }
+        Dialect::PowerShell | Dialect::Cmd => {
+            let span = Span {
+                start: 0,
+                end: command.len(),
+            };
+            let name = if dialect == Dialect::Cmd {
+                "cmd"
+            } else {
+                "PowerShell"
+            };
+            reader.partial_at(span, "dialect", format!("{name} text is scanned, not read"));
+            reader.scan_unread(command, Origin::Offset(0), &state);
+        }
+    }
+    let mut facts = reader.facts;
+    facts.summary = summary::summary(&facts, cx);
     facts
+}
+
+impl Reader<'_> {
+    /// Reads the bodies of functions that nothing is seen to call, with values unknown: something
+    /// that was not followed may call them.
+    fn uncalled_functions(&mut self) {
+        let mut at = 0;
+        while let Some((name, body)) = self.defined.get(at).cloned() {
+            at += 1;
+            if self.called.contains(&(Rc::as_ptr(&body) as usize)) {
+                continue;
+            }
+            self.called.insert(Rc::as_ptr(&body) as usize);
+            let mut state = State::new(None);
+            state.forget();
+            let _ = name;
+            self.scoped(
+                |scope| scope.conditional = true,
+                |reader| reader.command(&body, state),
+            );
+        }
+    }
 }

@@ -2,4 +2,3 @@
 #![expect(clippy::unwrap_used, reason = "a test panics with the error")]
 
 mod bash;
-mod files;

@@ -1,0 +1,484 @@
+//! Assignments in the current shell, by whatever builtin makes them.
+
+use std::rc::Rc;
+
+use super::parser::Origin;
+use super::reader::Reader;
+use super::simple::Call;
+use super::values::{self, Kind, Part, State, Text, Value};
+use crate::command::Stdin;
+use crate::{Assignment, Effect, Span};
+
+impl Reader<'_> {
+    /// Gives a variable a value, with what follows from its name.
+    pub(super) fn assign(&mut self, name: &str, value: Value, span: Span, state: &mut State) {
+        let text = match &value {
+            Value::Scalar(text) => Some(text.to_vec()),
+            Value::Unset => Some(Text::new()),
+            Value::Array(_) | Value::Associative => None,
+        };
+        let known = text
+            .as_deref()
+            .and_then(values::as_literal)
+            .map(str::to_owned);
+        if state.integers.contains(name)
+            && let Some(text) = &text
+        {
+            self.evaluate(text, span, state);
+            state.set_unknown(name, Kind::Integer);
+            return;
+        }
+        if state.get(name) == Some(Value::Associative) && value != Value::Unset {
+            return;
+        }
+        match name {
+            "IFS" => {
+                state.splits_unknown = known.as_deref() != Some(" \t\n");
+                state.set(name, value);
+                return;
+            }
+            "PS4" | "PS0" | "PS1" | "PS2" | "PROMPT_COMMAND" => match &known {
+                Some(text) if name == "PROMPT_COMMAND" => {
+                    let text = text.clone();
+                    let later = state.clone();
+                    self.text(&text, Origin::Fixed(span), later);
+                }
+                Some(text) => {
+                    let text = text.clone();
+                    let mut later = state.clone();
+                    self.prompt(&text, span, &mut later);
+                }
+                None => self.partial_at(
+                    span,
+                    "prompt-expansion",
+                    format!("the value of `{name}` is not known"),
+                ),
+            },
+            "POSIXLY_CORRECT" | "SHELLOPTS" | "BASHOPTS" | "BASH_COMPAT" => {
+                self.partial_at(
+                    span,
+                    "shell-options",
+                    format!("`{name}` changes how the rest is read"),
+                );
+            }
+            "BASH_ALIASES" | "BASH_CMDS" | "DIRSTACK" | "FUNCNEST" | "_" => {}
+            _ => {}
+        }
+        let value = match value {
+            // These keep a meaning of their own until they are unset.
+            Value::Scalar(_)
+                if matches!(
+                    name,
+                    "RANDOM"
+                        | "SECONDS"
+                        | "LINENO"
+                        | "OPTIND"
+                        | "SRANDOM"
+                        | "EPOCHSECONDS"
+                        | "BASHPID"
+                        | "PPID"
+                        | "UID"
+                        | "EUID"
+                ) =>
+            {
+                Value::Scalar(Rc::new(vec![values::unknown(
+                    &format!("${name}"),
+                    Kind::Integer,
+                )]))
+            }
+            Value::Scalar(_)
+                if matches!(
+                    name,
+                    "_" | "GROUPS"
+                        | "FUNCNAME"
+                        | "BASH_COMMAND"
+                        | "BASH_SUBSHELL"
+                        | "EPOCHREALTIME"
+                        | "BASH_ARGV0"
+                        | "DIRSTACK"
+                        | "HISTCMD"
+                        | "COMP_WORDBREAKS"
+                        | "PIPESTATUS"
+                ) =>
+            {
+                Value::Scalar(Rc::new(vec![values::unknown(
+                    &format!("${name}"),
+                    Kind::Any,
+                )]))
+            }
+            value => value,
+        };
+        if super::execution_variables::changes_execution(name, known.as_deref())
+            && !matches!(
+                name,
+                "PWD" | "OLDPWD" | "HOME" | "TMPDIR" | "IFS" | "CDPATH" | "GLOBIGNORE"
+            )
+        {
+            state.tainted = Some(Rc::from(format!("`{name}` was changed")));
+        }
+        state.set(name, value);
+    }
+
+    pub(super) fn assign_integer(&mut self, name: &str, span: Span, state: &mut State) {
+        let part = values::unknown(&format!("${name}"), Kind::Integer);
+        self.assign(name, Value::Scalar(Rc::new(vec![part])), span, state);
+    }
+
+    /// A field used as the name of a variable: its subscript is evaluated.
+    pub(super) fn variable_name(&mut self, name: &Text, span: Span, state: &mut State) {
+        match values::as_literal(name).map(str::to_owned) {
+            Some(text) => {
+                if let Some((_, rest)) = text.split_once('[') {
+                    let inner = rest.strip_suffix(']').unwrap_or(rest);
+                    if inner != "@" && inner != "*" {
+                        self.evaluate(&values::literal(inner), span, state);
+                    }
+                }
+            }
+            None => match values::worst(name) {
+                Some(Kind::Integer | Kind::Benign)
+                    if !name
+                        .iter()
+                        .any(|part| matches!(part, Part::Literal(text) if text.contains('['))) => {}
+                _ => self.partial_at(
+                    span,
+                    "variable-name",
+                    "a value that is not known is used as a variable name",
+                ),
+            },
+        }
+    }
+
+    /// Gives a variable whose name is a field a value that is not known.
+    pub(super) fn set_named(&mut self, name: &Text, kind: Kind, span: Span, state: &mut State) {
+        self.variable_name(name, span, state);
+        match values::as_literal(name).map(str::to_owned) {
+            Some(text) if super::expand::is_name(&text) => {
+                let part = values::unknown(&format!("${text}"), kind);
+                self.assign(&text, Value::Scalar(Rc::new(vec![part])), span, state);
+            }
+            Some(text) => {
+                if let Some((array, _)) = text.split_once('[')
+                    && super::expand::is_name(array)
+                {
+                    if super::execution_variables::changes_execution(array, None) {
+                        state.tainted = Some(Rc::from(format!("`{array}` was changed")));
+                    }
+                    self.set_element(array, state);
+                }
+            }
+            None => {
+                state.forget();
+                state.tainted = Some(Rc::from("a variable that is not known was changed"));
+            }
+        }
+    }
+
+    /// `declare`, `typeset`, `local`, `export`, `readonly`.
+    pub(super) fn declare(&mut self, index: usize, name: &str, call: &Call, state: &mut State) {
+        let span = call.span;
+        let mut flags = String::new();
+        let mut names = 0;
+        for word in call.argv.iter().skip(1) {
+            let literal = values::as_literal(word).map(str::to_owned);
+            if let Some(text) = &literal
+                && text.starts_with(['-', '+'])
+                && text.len() > 1
+            {
+                flags.push_str(text);
+                continue;
+            }
+            names += 1;
+            let Some(Part::Literal(head)) = word.first() else {
+                let array = matches!(word.as_slice(), [Part::Unknown { written, .. }] if written.ends_with("=(…)"));
+                if let ([Part::Unknown { written, .. }], true) = (word.as_slice(), array) {
+                    let declared = written.trim_end_matches("=(…)").to_owned();
+                    self.note_local(name, &flags, &declared, state);
+                    self.attributes(&flags, &declared, state);
+                } else {
+                    self.variable_name(word, span, state);
+                    self.partial_at(span, "variable-name", "a declared name is not known");
+                    state.forget();
+                    state.tainted = Some(Rc::from("a variable that is not known was changed"));
+                }
+                continue;
+            };
+            let head = head.clone();
+            let (declared, value) = match head.split_once('=') {
+                Some((declared, rest)) => {
+                    let mut value = values::literal(rest);
+                    word.iter()
+                        .skip(1)
+                        .for_each(|part| values::push(&mut value, part.clone()));
+                    (declared.to_owned(), Some(value))
+                }
+                None if literal.is_some() => (head.clone(), None),
+                None => {
+                    self.partial_at(span, "variable-name", "a declared name is not known");
+                    state.forget();
+                    continue;
+                }
+            };
+            let append = declared.ends_with('+');
+            let declared = declared.trim_end_matches('+').to_owned();
+            if flags.contains('n') && flags.starts_with('-') && name != "export" {
+                self.partial_at(span, "nameref", "a name that stands for another variable");
+                state.forget();
+                continue;
+            }
+            if !super::expand::is_name(&declared) {
+                self.variable_name(&values::literal(&declared), span, state);
+                let array = declared.split('[').next().unwrap_or("").to_owned();
+                if super::execution_variables::changes_execution(&array, None) {
+                    state.tainted = Some(Rc::from(format!("`{array}` was changed")));
+                }
+                self.set_element(&array, state);
+                continue;
+            }
+            self.note_local(name, &flags, &declared, state);
+            self.attributes(&flags, &declared, state);
+            let known = value
+                .as_deref()
+                .and_then(values::as_literal)
+                .map(str::to_owned);
+            if let Some(value) = value {
+                let changes =
+                    super::execution_variables::changes_execution(&declared, known.as_deref());
+                let fact = Assignment {
+                    name: declared.clone(),
+                    value: values::to_word(&value, span),
+                    changes_execution: changes,
+                    span,
+                };
+                if let Some(command) = self.facts.commands.get_mut(index) {
+                    command.assignments.push(fact);
+                }
+                let array = flags.contains(['a', 'A']) && !value.is_empty();
+                if append || array || (flags.contains(['l', 'u', 'c']) && flags.starts_with('-')) {
+                    // `declare -a x='(…)'` is expanded once more.
+                    if array
+                        && known
+                            .as_deref()
+                            .is_none_or(|text| text.contains(['$', '`', '(']))
+                    {
+                        self.partial_at(span, "declared-array", "an array is made of text");
+                    }
+                    self.assign(&declared, Value::Scalar(Rc::new(value)), span, state);
+                    state.set_unknown(&declared, Kind::Any);
+                } else {
+                    self.assign(&declared, Value::Scalar(Rc::new(value)), span, state);
+                }
+            } else if name == "local"
+                || (matches!(name, "declare" | "typeset") && !self.frames.is_empty())
+            {
+                if flags.contains('A') {
+                    state.set(&declared, Value::Associative);
+                } else {
+                    state.set(&declared, Value::Unset);
+                }
+            } else if flags.contains('A') {
+                state.set(&declared, Value::Associative);
+            }
+        }
+        if names == 0 || flags.contains(['p', 'f', 'F']) {
+            self.add_effect(index, Effect::ReadsEnvironment);
+        }
+        if name == "export" && flags.contains('f') {
+            self.partial_at(
+                span,
+                "exported-function",
+                "a function is handed to other shells",
+            );
+        }
+    }
+
+    fn attributes(&mut self, flags: &str, declared: &str, state: &mut State) {
+        if flags.contains('i') {
+            if flags.contains('+') {
+                Rc::make_mut(&mut state.integers).remove(declared);
+                return;
+            }
+            Rc::make_mut(&mut state.integers).insert(declared.to_owned());
+        }
+        if flags.contains('A')
+            && !flags.contains('+')
+            && !matches!(state.get(declared), Some(Value::Associative))
+        {
+            state.set(declared, Value::Associative);
+        }
+    }
+
+    fn note_local(&mut self, name: &str, flags: &str, declared: &str, state: &State) {
+        let local =
+            name == "local" || (matches!(name, "declare" | "typeset") && !flags.contains('g'));
+        let conditional = self.scope.conditional;
+        if local && let Some(frame) = self.frames.last_mut() {
+            let value = state.variables.get(declared).cloned();
+            frame.locals.push((
+                declared.to_owned(),
+                value,
+                conditional && !frame.was_conditional,
+            ));
+        }
+    }
+
+    /// `read`: variables get what the input says.
+    pub(super) fn read_names(&mut self, call: &Call, state: &mut State) {
+        let input = call
+            .redirects
+            .input
+            .clone()
+            .unwrap_or_else(|| self.scope.input.clone());
+        let kind = if input.remote {
+            Kind::Remote
+        } else {
+            Kind::Any
+        };
+        let kind = match &input.stdin {
+            Stdin::Text(word)
+                if word
+                    .as_literal()
+                    .is_some_and(|text| !text.contains(['$', '`', '['])) =>
+            {
+                Kind::Benign
+            }
+            _ => kind,
+        };
+        let mut words = call.argv.iter().skip(1).peekable();
+        let mut names = 0;
+        while let Some(word) = words.next() {
+            let text = values::as_literal(word).map(str::to_owned);
+            match text.as_deref() {
+                Some(flag) if names == 0 && flag.starts_with('-') && flag.len() > 1 => {
+                    let letters = flag.get(1..).unwrap_or("");
+                    let valued = letters.find(['a', 'd', 'i', 'n', 'N', 'p', 't', 'u']);
+                    if let Some(at) = valued {
+                        let rest = letters.get(at + 1..).unwrap_or("");
+                        let array = letters.get(at..=at) == Some("a");
+                        let value = if rest.is_empty() {
+                            words.next().cloned()
+                        } else {
+                            Some(values::literal(rest))
+                        };
+                        if array && let Some(name) = value {
+                            names += 1;
+                            if let Some(name) = values::as_literal(&name).map(str::to_owned) {
+                                self.set_element(&name, state);
+                            } else {
+                                self.set_named(&name, kind, call.span, state);
+                            }
+                        }
+                    }
+                }
+                _ => {
+                    names += 1;
+                    self.set_named(word, kind, call.span, state);
+                    if values::may_split(word) {
+                        state.forget();
+                    }
+                }
+            }
+        }
+        if names == 0 {
+            state.set_unknown("REPLY", kind);
+        }
+    }
+
+    /// `mapfile`: an array from the input, and code with `-C`.
+    pub(super) fn mapfile(&mut self, index: usize, call: &Call, state: &mut State) {
+        let mut words = call.argv.iter().skip(1);
+        let mut name = "MAPFILE".to_owned();
+        while let Some(word) = words.next() {
+            match values::as_literal(word).map(str::to_owned) {
+                Some(flag) if flag.starts_with('-') => {
+                    let letters = flag.get(1..).unwrap_or("");
+                    let Some(at) = letters.find(['d', 'n', 'O', 's', 'u', 'C', 'c']) else {
+                        continue;
+                    };
+                    let rest = letters.get(at + 1..).unwrap_or("");
+                    let value = if rest.is_empty() {
+                        words.next().cloned()
+                    } else {
+                        Some(values::literal(rest))
+                    };
+                    if letters.get(at..=at) == Some("C") {
+                        match value
+                            .as_deref()
+                            .and_then(values::as_literal)
+                            .map(str::to_owned)
+                        {
+                            Some(text) => {
+                                let mut later = state.clone();
+                                later.forget();
+                                self.scoped(
+                                    |scope| scope.inside = Some(index),
+                                    |reader| reader.text(&text, Origin::Fixed(call.span), later),
+                                );
+                                self.partial_at(
+                                    call.span,
+                                    "callback",
+                                    "a callback runs with words that are not known",
+                                );
+                            }
+                            None => {
+                                self.partial_at(call.span, "callback", "a callback is not known")
+                            }
+                        }
+                    }
+                }
+                Some(text) => name = text,
+                None => {
+                    self.set_named(word, Kind::Any, call.span, state);
+                    return;
+                }
+            }
+        }
+        if name.contains('[') {
+            self.variable_name(&values::literal(&name), call.span, state);
+        }
+        self.set_element(&name, state);
+        if super::execution_variables::changes_execution(&name, None) {
+            state.tainted = Some(Rc::from(format!("`{name}` was changed")));
+        }
+    }
+
+    /// `test -v name`, and words that could become one.
+    pub(super) fn test_words(&mut self, call: &Call, span: Span, state: &mut State) {
+        let mut after_v = false;
+        for word in call.argv.iter().skip(1) {
+            let text = values::as_literal(word);
+            if after_v {
+                let word = word.clone();
+                self.variable_name(&word, span, state);
+            }
+            after_v = matches!(text, Some("-v" | "-R"));
+            if values::may_split(word)
+                && !matches!(values::worst(word), Some(Kind::Integer | Kind::Benign))
+            {
+                self.partial_at(
+                    span,
+                    "test-words",
+                    "words of a test that are not known are not quoted",
+                );
+            }
+        }
+        let first_unknown = call.argv.get(1).is_some_and(|word| {
+            word.iter().any(|part| {
+                matches!(
+                    part,
+                    Part::Unknown {
+                        kind: Kind::Any | Kind::Remote,
+                        ..
+                    }
+                )
+            }) && matches!(word.first(), Some(Part::Unknown { .. }))
+        });
+        let closing = call
+            .argv
+            .last()
+            .is_some_and(|word| values::as_literal(word) == Some("]"));
+        if first_unknown && call.argv.len() == if closing { 4 } else { 3 } {
+            self.partial_at(span, "test-words", "the operator of a test is not known");
+        }
+    }
+}

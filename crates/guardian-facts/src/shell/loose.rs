@@ -1,0 +1,225 @@
+//! The loose reading: a literal scan for danger in text that the strict reading does not cover.
+//!
+//! It proves nothing. In unread shell text a hit in command position may deny; in opaque text
+//! (code in another language, a script file) a hit only raises to ask.
+
+use super::parser::{Origin, Parser};
+use super::reader::Reader;
+use super::values::State;
+use crate::{AccessDetail, Effect, FactContext, Facts, LooseFinding, Span, Target};
+
+/// Findings of one call.
+const MAX_FINDINGS: usize = 16;
+/// Candidates that are looked at in one text.
+const MAX_CANDIDATES: usize = 256;
+/// Longest candidate, in bytes.
+const MAX_CANDIDATE: usize = 2048;
+
+/// Programs whose appearance in a text is worth a look.
+const DANGEROUS: [&str; 34] = [
+    "rm",
+    "rmdir",
+    "dd",
+    "mkfs",
+    "shred",
+    "wipefs",
+    "blkdiscard",
+    "chmod",
+    "chown",
+    "chgrp",
+    "mv",
+    "truncate",
+    "find",
+    "git",
+    "sudo",
+    "doas",
+    "su",
+    "curl",
+    "wget",
+    "nc",
+    "ncat",
+    "ssh",
+    "scp",
+    "tee",
+    "kill",
+    "pkill",
+    "killall",
+    "shutdown",
+    "reboot",
+    "crontab",
+    "systemctl",
+    "bash",
+    "sh",
+    "eval",
+];
+
+/// Words in front of a command that do not change what it is.
+const SKIPPED: [&str; 14] = [
+    "then", "do", "else", "elif", "if", "while", "until", "!", "{", "time", "exec", "command",
+    "builtin", "in",
+];
+
+impl Reader<'_> {
+    /// Scans shell text that could not be read: hits in command position count.
+    pub(super) fn scan_unread(&mut self, text: &str, origin: Origin, state: &State) {
+        self.scan(text, Some(origin), state, true);
+    }
+
+    /// Scans code in another language, or a file.
+    pub(super) fn scan_opaque(&mut self, text: &str, index: usize) {
+        let span = self.span_of(index);
+        let cwd = self
+            .facts
+            .commands
+            .get(index)
+            .and_then(|fact| fact.cwd.clone());
+        let state = State::new(cwd.as_deref());
+        self.scan(text, Some(Origin::Fixed(span)), &state, false);
+    }
+
+    fn scan(&mut self, text: &str, origin: Option<Origin>, state: &State, command_position: bool) {
+        if self.texts > 4 {
+            return;
+        }
+        let mut seen = Vec::new();
+        for (start, candidate) in candidates(text, command_position) {
+            if self.facts.findings.len() >= MAX_FINDINGS {
+                return;
+            }
+            if seen.contains(&candidate) {
+                continue;
+            }
+            seen.push(candidate);
+            let span = match origin {
+                Some(Origin::Offset(offset)) => Span {
+                    start: offset + start,
+                    end: offset + start + candidate.len(),
+                },
+                Some(Origin::Fixed(span)) => span,
+                None => Span {
+                    start,
+                    end: start + candidate.len(),
+                },
+            };
+            let facts = read_candidate(self.cx, candidate, span, state);
+            if is_dangerous(&facts) {
+                let words = candidate
+                    .split_ascii_whitespace()
+                    .map(str::to_owned)
+                    .collect();
+                let facts = Box::new(facts);
+                self.facts.findings.push(LooseFinding {
+                    span,
+                    words,
+                    facts,
+                    command_position,
+                });
+            }
+        }
+    }
+}
+
+/// Reads one candidate by itself, without looking into what it nests.
+fn read_candidate(cx: &FactContext<'_>, text: &str, span: Span, state: &State) -> Facts {
+    let mut reader = Reader::new(cx);
+    reader.texts = 5;
+    let script = Parser::new(text, Origin::Fixed(span), 0).script();
+    let mut state = state.clone();
+    state.functions = std::rc::Rc::default();
+    reader.list(&script.list, state);
+    reader.facts.findings.clear();
+    reader.facts.summary = super::summary::summary(&reader.facts, cx);
+    reader.facts
+}
+
+/// The facts name something that cannot be had back or that the floor knows.
+fn is_dangerous(facts: &Facts) -> bool {
+    let effects = [
+        Effect::Destructive,
+        Effect::Privilege,
+        Effect::ForkBomb,
+        Effect::RunsRemoteCode,
+        Effect::SystemChange,
+        Effect::Persistence,
+        Effect::HistoryRewrite,
+        Effect::Publishes,
+    ];
+    facts
+        .commands
+        .iter()
+        .any(|command| effects.iter().any(|effect| command.has(*effect)))
+        || facts.accesses.iter().any(|access| {
+            let sensitive = match &access.target {
+                Target::Exact(path) => path.sensitivity.sensitive || path.sensitivity.guardian,
+                Target::Pattern { .. } | Target::Unknown { .. } => false,
+            };
+            sensitive
+                || (access.is_change()
+                    && (access.recursive
+                        || access.kind == crate::AccessKind::Delete
+                        || access.detail == AccessDetail::Device))
+        })
+}
+
+/// Stretches of a text that look like commands of a dangerous program.
+fn candidates(text: &str, command_position: bool) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    let separators: &[char] = if command_position {
+        &['\n', ';', '&', '|', '(', ')', '`', '{', '}']
+    } else {
+        &[
+            '\n', ';', '&', '|', '(', ')', '`', '{', '}', '"', '\'', ',', '[', ']',
+        ]
+    };
+    for piece in text.split(separators) {
+        if found.len() >= MAX_CANDIDATES {
+            break;
+        }
+        let offset = piece.as_ptr() as usize - text.as_ptr() as usize;
+        if let Some(candidate) = candidate(piece)
+            && candidate.len() <= MAX_CANDIDATE
+        {
+            let within = candidate.as_ptr() as usize - piece.as_ptr() as usize;
+            found.push((offset + within, candidate));
+        }
+    }
+    if command_position {
+        // `rm -rf "a;b"`: separators inside quotes cut too much; whole lines count as well.
+        for line in text.lines() {
+            if found.len() >= MAX_CANDIDATES {
+                break;
+            }
+            if line.contains(['"', '\''])
+                && let Some(candidate) = candidate(line)
+                && candidate.len() <= MAX_CANDIDATE
+            {
+                let offset = candidate.as_ptr() as usize - text.as_ptr() as usize;
+                found.push((offset, candidate));
+            }
+        }
+    }
+    found
+}
+
+/// The command in a stretch: behind keywords and assignments, when its program is on the list.
+fn candidate(piece: &str) -> Option<&str> {
+    let mut rest = piece.trim();
+    for _ in 0..8 {
+        let word = rest.split_ascii_whitespace().next()?;
+        let bare = word.trim_matches(|character| matches!(character, '"' | '\'' | '\\'));
+        let base = bare.rsplit('/').next().unwrap_or(bare);
+        let name = base.split('.').next().unwrap_or(base);
+        if DANGEROUS.contains(&name) {
+            return Some(rest);
+        }
+        let skip = SKIPPED.contains(&word)
+            || word
+                .split_once('=')
+                .is_some_and(|(name, _)| super::expand::is_name(name));
+        if !skip {
+            return None;
+        }
+        rest = rest.get(word.len()..)?.trim_start();
+    }
+    None
+}

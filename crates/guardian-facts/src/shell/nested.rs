@@ -1,0 +1,468 @@
+//! What the catalogue says of a command becomes facts; code inside commands is read in turn.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use super::bounds;
+use super::control::Flow;
+use super::parser::{Origin, Parser};
+use super::reader::{Input, Reader};
+use super::redirects::Redirects;
+use super::simple::Call;
+use super::values::{self, Kind, Part, State, Text, Value};
+use crate::command::{Judgement, Nested, Stdin};
+use crate::{AccessKind, Effect, Effects, Endpoint, Span, Word};
+
+impl Reader<'_> {
+    /// Adds what a judgement says of the command at `index`.
+    pub(super) fn apply(
+        &mut self,
+        index: usize,
+        judgement: &Judgement,
+        input: &Input,
+        state: &State,
+    ) {
+        for effect in &judgement.effects {
+            self.add_effect(index, *effect);
+        }
+        if let Some(command) = self.facts.commands.get_mut(index) {
+            command.wrapper |= judgement.wrapper;
+            command.walks |= judgement.walks;
+        }
+        for (code, reason) in &judgement.opaque {
+            self.opaque(index, code, reason.clone());
+        }
+        if judgement.effects_known == Effects::Opaque && judgement.opaque.is_empty() {
+            self.opaque(index, "opaque", "it is not known what it does");
+        }
+        let state = state.clone();
+        self.paths(index, judgement, &state);
+        for host in &judgement.hosts {
+            self.endpoint(index, host);
+        }
+        let beneath = false;
+        for nested in &judgement.nested {
+            let scope = |scope: &mut super::reader::Scope| {
+                scope.inside = Some(index);
+                scope.beneath |= beneath;
+                scope.input = input.clone();
+            };
+            self.scoped(scope, |reader| reader.nested(index, nested, input, &state));
+        }
+    }
+
+    fn paths(&mut self, index: usize, judgement: &Judgement, state: &State) {
+        let mut meets = false;
+        let mut any = false;
+        for path in &judgement.paths {
+            let text = self.recall(&path.word);
+            if values::worst(&text) == Some(Kind::Remote)
+                && path.word.display().starts_with("<(")
+                && path.kind == AccessKind::Execute
+            {
+                self.add_effect(index, Effect::RunsRemoteCode);
+            }
+            if let [Part::Unknown { written, .. }] = text.as_slice()
+                && (written.starts_with("<(") || written.starts_with(">("))
+            {
+                continue;
+            }
+            let Some(target) = self.place(&text, state) else {
+                continue;
+            };
+            let recursive = path.recursive || self.scope.beneath;
+            let reads = matches!(path.kind, AccessKind::Read | AccessKind::List);
+            if reads && (judgement.walks || self.scope.beneath) && path.kind == AccessKind::Read {
+                any = true;
+                meets |= self.could_meet_secrets(&target);
+            }
+            self.add_access(index, target, path.kind, path.detail, recursive);
+        }
+        if (judgement.walks || (self.scope.beneath && any))
+            && let Some(command) = self.facts.commands.get_mut(index)
+        {
+            command.walks = meets || !any;
+        }
+    }
+
+    fn endpoint(&mut self, index: usize, word: &Word) {
+        let (host, port) = match word.as_literal() {
+            Some(text) => host_and_port(text),
+            None => {
+                let prefix = word.literal_prefix();
+                match prefix.split_once("://") {
+                    Some((_, rest)) if rest.contains('/') => host_and_port(prefix),
+                    _ => (None, None),
+                }
+            }
+        };
+        self.facts.endpoints.push(Endpoint {
+            host,
+            port,
+            command: Some(index),
+        });
+    }
+
+    fn nested(&mut self, index: usize, nested: &Nested, input: &Input, state: &State) {
+        match nested {
+            Nested::Command {
+                argv,
+                elsewhere,
+                assignments,
+                cwd,
+                ..
+            } => {
+                let mut inner = state.clone();
+                if let Some(cwd) = cwd {
+                    let text = self.recall(cwd);
+                    inner.cwd = self.directory(&text, state);
+                }
+                if *elsewhere {
+                    inner.cwd = None;
+                }
+                for assignment in assignments {
+                    if assignment.changes_execution
+                        || super::execution_variables::changes_execution(
+                            &assignment.name,
+                            assignment.value.as_literal(),
+                        )
+                    {
+                        let reason = format!("`{}` was changed", assignment.name);
+                        self.opaque(index, "execution-variable", reason.clone());
+                        inner.tainted = Some(Rc::from(reason));
+                    }
+                }
+                let argv: Vec<Text> = argv.iter().map(|word| self.recall(word)).collect();
+                let span = self.span_of(index);
+                let call = Call {
+                    argv,
+                    assignments: Vec::new(),
+                    redirects: Redirects {
+                        input: Some(input.clone()),
+                        ..Redirects::default()
+                    },
+                    span,
+                    first: self.facts.commands.len(),
+                };
+                self.scoped(
+                    |scope| {
+                        scope.programs_only = true;
+                        scope.elsewhere |= elsewhere;
+                    },
+                    |reader| reader.run(call, inner),
+                );
+            }
+            Nested::Shell { text, elsewhere } => {
+                self.shell_text(index, text, *elsewhere, input, state);
+            }
+            Nested::Inline { text, .. } => {
+                self.add_effect(index, Effect::RunsCode);
+                self.note_remote(index, text, input);
+                let shown = text.display();
+                self.scan_opaque(&shown, index);
+                if self
+                    .facts
+                    .commands
+                    .get(index)
+                    .is_some_and(|fact| fact.effects_known == Effects::Known)
+                {
+                    self.opaque(index, "inline-code", "it runs code given inline");
+                }
+            }
+            Nested::CodeFile { word } => self.code_operand(index, word, input, state),
+            Nested::StdinShell => match &input.stdin {
+                Stdin::Text(text) => {
+                    let text = text.clone();
+                    self.shell_text(index, &text, false, input, state);
+                }
+                Stdin::File(word) => {
+                    let word = word.clone();
+                    self.code_operand(index, &word, input, state);
+                }
+                Stdin::Empty => {}
+                Stdin::Pipe => {
+                    self.add_effect(index, Effect::RunsCode);
+                    if input.remote {
+                        self.add_effect(index, Effect::RunsRemoteCode);
+                    }
+                    let span = self.span_of(index);
+                    self.partial_at(
+                        span,
+                        "stdin-code",
+                        "a shell runs what another command prints",
+                    );
+                    self.opaque(index, "stdin-code", "it runs what another command prints");
+                }
+            },
+            Nested::StdinCode { .. } => {
+                if matches!(input.stdin, Stdin::Empty) {
+                    return;
+                }
+                self.add_effect(index, Effect::RunsCode);
+                if input.remote {
+                    self.add_effect(index, Effect::RunsRemoteCode);
+                }
+                match &input.stdin {
+                    Stdin::Text(text) => {
+                        let shown = text.display();
+                        self.scan_opaque(&shown, index);
+                    }
+                    Stdin::File(word) => {
+                        let word = word.clone();
+                        let text = self.recall(&word);
+                        self.code_file(index, &text, state);
+                    }
+                    Stdin::Empty | Stdin::Pipe => {}
+                }
+                self.opaque(index, "stdin-code", "it runs code from its input");
+            }
+        }
+    }
+
+    fn code_operand(&mut self, index: usize, word: &Word, input: &Input, state: &State) {
+        self.add_effect(index, Effect::RunsCode);
+        self.note_remote(index, word, input);
+        let text = self.recall(word);
+        if values::as_literal(&text)
+            .is_some_and(|text| matches!(text, "/dev/stdin" | "/dev/fd/0" | "-"))
+        {
+            match input.stdin.clone() {
+                Stdin::Text(text) => return self.shell_text(index, &text, false, input, state),
+                Stdin::Empty => return,
+                Stdin::File(_) | Stdin::Pipe => {
+                    if input.remote {
+                        self.add_effect(index, Effect::RunsRemoteCode);
+                    }
+                }
+            }
+        }
+        let known = self.code_file(index, &text, state);
+        let reason = if known {
+            format!("it runs the file `{}`", word.display())
+        } else {
+            "which file it runs is not known".to_owned()
+        };
+        self.opaque(index, "code-file", reason);
+    }
+
+    fn note_remote(&mut self, index: usize, word: &Word, input: &Input) {
+        let text = self.recall(word);
+        let from_input = input.remote && word.as_literal().is_none();
+        if values::worst(&text) == Some(Kind::Remote) || from_input {
+            self.add_effect(index, Effect::RunsRemoteCode);
+        }
+    }
+
+    /// Text that a shell of its own reads.
+    fn shell_text(
+        &mut self,
+        index: usize,
+        text: &Word,
+        elsewhere: bool,
+        input: &Input,
+        state: &State,
+    ) {
+        self.note_remote(index, text, input);
+        let Some(known) = text.as_literal() else {
+            self.add_effect(index, Effect::RunsCode);
+            let span = self.span_of(index);
+            self.partial_at(
+                span,
+                "unknown-shell-text",
+                "a shell runs text that is not known",
+            );
+            self.opaque(
+                index,
+                "unknown-shell-text",
+                "it runs text that is not known",
+            );
+            let shown = text.display();
+            self.scan_unread(&shown, Origin::Fixed(span), state);
+            return;
+        };
+        let mut inner = State::new(state.cwd.as_deref());
+        inner.tainted.clone_from(&state.tainted);
+        inner.positional = None;
+        inner.all_unknown = state.all_unknown;
+        for (name, value) in state.variables.iter() {
+            // Whether it is exported is not followed.
+            let kind = match value {
+                Value::Scalar(text) if values::worst(text).is_none() => Kind::Benign,
+                _ => Kind::Any,
+            };
+            inner.set_unknown(name, kind);
+        }
+        if elsewhere {
+            inner.cwd = None;
+        }
+        let known = known.to_owned();
+        self.scoped(
+            |scope| {
+                scope.elsewhere |= elsewhere;
+                scope.programs_only = false;
+                scope.no_functions = false;
+                scope.pipe_stage = 0;
+                scope.pipe_stages = 1;
+                if matches!(scope.input.stdin, Stdin::Text(_)) {
+                    scope.input = Input::empty();
+                }
+            },
+            |reader| {
+                let span = reader.span_of(index);
+                let frames = std::mem::take(&mut reader.frames);
+                reader.in_subshell(|reader| reader.text(&known, Origin::Fixed(span), inner));
+                reader.frames = frames;
+            },
+        );
+    }
+
+    /// Reads a text inside the text, in the given state.
+    pub(super) fn text(&mut self, text: &str, origin: Origin, state: State) -> Flow {
+        let span = match origin {
+            Origin::Fixed(span) => span,
+            Origin::Offset(offset) => Span {
+                start: offset,
+                end: offset + text.len(),
+            },
+        };
+        if self.texts >= bounds::MAX_NESTED_TEXTS {
+            self.partial_at(span, "too-deep", "texts inside texts too deeply");
+            return Flow::both(state);
+        }
+        if let Some(problem) = bounds::check(text) {
+            self.partial_at(span, problem.code, problem.reason);
+            self.scan_unread(text, origin, &state);
+            return Flow::both(state);
+        }
+        self.texts += 1;
+        let script = Parser::new(text, origin, 0).script();
+        let flow = self.list(&script.list, state.clone());
+        if let Some(problem) = &script.problem {
+            self.partial(problem);
+            let after = flow.clone().after().unwrap_or(state);
+            let unread = text.get(script.unread_from..).unwrap_or("");
+            let origin = match origin {
+                Origin::Offset(offset) => Origin::Offset(offset + script.unread_from),
+                fixed @ Origin::Fixed(_) => fixed,
+            };
+            self.scan_unread(unread, origin, &after);
+        } else if let Some(problem) = super::second_opinion::check(text, &script.trace, origin) {
+            self.partial(&problem);
+        }
+        self.texts -= 1;
+        flow
+    }
+
+    pub(super) fn span_of(&self, index: usize) -> Span {
+        self.facts
+            .commands
+            .get(index)
+            .map_or(Span { start: 0, end: 0 }, |command| command.span)
+    }
+
+    /// The directory that a field names, for a change of the working directory.
+    pub(super) fn directory(&self, text: &Text, state: &State) -> Option<Rc<Path>> {
+        let written = values::as_literal(text)?;
+        if written.is_empty() {
+            return state.cwd.clone();
+        }
+        let joined = match &state.cwd {
+            Some(cwd) => cwd.join(written),
+            None if written.starts_with('/') => Path::new(written).to_path_buf(),
+            None => return None,
+        };
+        Some(Rc::from(super::builtins::lexical(&joined)))
+    }
+
+    /// A command substitution: runs in a subshell; what it prints is known for a few commands.
+    pub(super) fn substitution(
+        &mut self,
+        list: &Rc<super::syntax::List>,
+        written: &str,
+        _span: Span,
+        state: &State,
+    ) -> Part {
+        let first = self.facts.commands.len();
+        let inner = state.clone();
+        self.scoped(
+            |scope| {
+                scope.pipe_stage = 0;
+                scope.pipe_stages = 1;
+                scope.programs_only = false;
+                scope.no_functions = false;
+            },
+            |reader| reader.in_subshell(|reader| reader.list(list, inner)),
+        );
+        super::printed::printed(self, list, written, first, state)
+    }
+
+    /// A process substitution: a file name, backed by a command.
+    pub(super) fn process(
+        &mut self,
+        list: &Rc<super::syntax::List>,
+        written: &str,
+        output: bool,
+        _span: Span,
+        state: &State,
+    ) -> Part {
+        let first = self.facts.commands.len();
+        let inner = state.clone();
+        self.scoped(
+            |scope| {
+                scope.pipe_stage = 0;
+                scope.pipe_stages = 1;
+                scope.background = true;
+                if output {
+                    scope.input = Input {
+                        stdin: Stdin::Pipe,
+                        remote: scope.input.remote,
+                        feeder: None,
+                    };
+                }
+            },
+            |reader| reader.in_subshell(|reader| reader.list(list, inner)),
+        );
+        let remote = self
+            .facts
+            .commands
+            .iter()
+            .skip(first)
+            .any(|fact| fact.has(Effect::Network));
+        let kind = if remote && !output {
+            Kind::Remote
+        } else {
+            Kind::Benign
+        };
+        Part::Unknown {
+            written: written.to_owned(),
+            kind,
+            may_be_empty: false,
+            may_split: false,
+        }
+    }
+}
+
+/// `https://user@host:port/path`, `user@host:path`, `host`.
+fn host_and_port(text: &str) -> (Option<String>, Option<u16>) {
+    let (rest, is_url) = match text.split_once("://") {
+        Some((_, rest)) => (rest, true),
+        None => (text, false),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
+    let host_part = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    if let Some(inner) = host_part.strip_prefix('[') {
+        let host = inner.split(']').next().unwrap_or("");
+        let port = host_part
+            .rsplit_once("]:")
+            .and_then(|(_, port)| port.parse().ok());
+        return ((!host.is_empty()).then(|| host.to_owned()), port);
+    }
+    let (host, port) = match host_part.split_once(':') {
+        Some((host, port)) => (host, port.parse().ok()),
+        None => (host_part, None),
+    };
+    let _ = is_url;
+    ((!host.is_empty()).then(|| host.to_ascii_lowercase()), port)
+}

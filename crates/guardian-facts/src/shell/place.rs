@@ -1,0 +1,174 @@
+//! From operands to accesses: where a field's path lies.
+
+use std::path::PathBuf;
+
+use super::reader::Reader;
+use super::values::{self, Part, State, Text};
+use crate::{Access, AccessDetail, AccessKind, AccessSource, CodeFile, Target};
+
+/// How much of a code file is looked at loosely, in bytes.
+const MAX_CODE: usize = 64 * 1024;
+/// Entries of the bounded look for secret files beneath a directory (SPEC §7.4).
+const MAX_LOOK: usize = 20_000;
+
+impl Reader<'_> {
+    /// Where a field's path lies; `None` for a field that is no path (empty, a descriptor).
+    pub(super) fn place(&self, text: &Text, state: &State) -> Option<Target> {
+        let written = values::to_word(text, crate::Span { start: 0, end: 0 }).display();
+        if text.is_empty() {
+            return None;
+        }
+        if text
+            .iter()
+            .any(|part| matches!(part, Part::Unknown { .. } | Part::Temporary))
+        {
+            return Some(self.unknown_target(text, written, state));
+        }
+        let pattern = text.iter().any(|part| matches!(part, Part::Glob(_)));
+        let Some(cwd) = state
+            .cwd
+            .as_deref()
+            .or_else(|| written.starts_with('/').then(|| std::path::Path::new("/")))
+        else {
+            return Some(Target::Unknown {
+                written,
+                reason: "the working directory is not known".to_owned(),
+                when_empty: None,
+                temporary: false,
+            });
+        };
+        Some(if pattern {
+            self.cx.pattern(&written, cwd)
+        } else {
+            self.cx.target(&written, cwd)
+        })
+    }
+
+    fn unknown_target(&self, text: &Text, written: String, state: &State) -> Target {
+        let temporary = matches!(text.first(), Some(Part::Temporary))
+            && text.iter().skip(1).all(|part| match part {
+                Part::Literal(rest) => !rest.contains(".."),
+                _ => false,
+            });
+        let known: String = text
+            .iter()
+            .map(|part| match part {
+                Part::Literal(text) | Part::Glob(text) => text.as_str(),
+                Part::Unknown { .. } | Part::Temporary => "",
+            })
+            .collect();
+        Target::Unknown {
+            reason: format!("`{written}` is not known before it runs"),
+            written,
+            when_empty: if temporary {
+                None
+            } else {
+                self.root_when_empty(&known, state)
+            },
+            temporary,
+        }
+    }
+
+    /// The path that is left when all unknown parts are empty, if it is one that matters.
+    fn root_when_empty(&self, known: &str, state: &State) -> Option<PathBuf> {
+        let trimmed = known.trim_end_matches('*');
+        if trimmed.is_empty() && !known.is_empty() {
+            return state.cwd.as_ref().map(|cwd| cwd.to_path_buf());
+        }
+        if trimmed.is_empty() {
+            return None;
+        }
+        let base = state
+            .cwd
+            .as_deref()
+            .unwrap_or_else(|| std::path::Path::new("/"));
+        let path = self.cx.locate(trimmed, base).ok()?.path;
+        let roots = self.cx.roots;
+        let matters = path.parent().is_none()
+            || roots.home.starts_with(&path)
+            || roots
+                .workspace
+                .as_ref()
+                .is_some_and(|workspace| workspace.starts_with(&path))
+            || crate::defaults::SystemPaths::embedded().is_system_directory(&path);
+        matters.then_some(path)
+    }
+
+    /// Adds an access of a command.
+    #[expect(clippy::too_many_arguments, reason = "an access has this many sides")]
+    pub(super) fn access(
+        &mut self,
+        index: usize,
+        text: &Text,
+        kind: AccessKind,
+        detail: AccessDetail,
+        recursive: bool,
+        state: &State,
+    ) {
+        if let Some(target) = self.place(text, state) {
+            self.add_access(index, target, kind, detail, recursive);
+        }
+    }
+
+    pub(super) fn add_access(
+        &mut self,
+        index: usize,
+        target: Target,
+        kind: AccessKind,
+        detail: AccessDetail,
+        recursive: bool,
+    ) {
+        if kind == AccessKind::Write
+            && self.downloads(index)
+            && let Target::Exact(path) = &target
+        {
+            self.downloaded.insert(path.path.clone());
+        }
+        let access = Access {
+            kind,
+            detail,
+            target,
+            recursive,
+            source: AccessSource::Command(index),
+        };
+        self.facts.accesses.push(access);
+    }
+
+    /// A recursive read could meet secret files beneath this target.
+    pub(super) fn could_meet_secrets(&self, target: &Target) -> bool {
+        match target {
+            Target::Exact(path) => {
+                path.kind != Some(crate::FileKind::File)
+                    && path.kind.is_some()
+                    && self.cx.could_contain_secret(&path.path, MAX_LOOK)
+            }
+            Target::Pattern { base, .. } => self.cx.could_contain_secret(&base.path, MAX_LOOK),
+            Target::Unknown { .. } => true,
+        }
+    }
+
+    /// Adds a file that is run as code. False when which file it is is not known.
+    pub(super) fn code_file(&mut self, index: usize, text: &Text, state: &State) -> bool {
+        let Some(Target::Exact(path)) = self.place(text, state) else {
+            return false;
+        };
+        let remote = self.downloaded.contains(&path.path);
+        let content = self.cx.probe.read_file(&path.path, MAX_CODE);
+        if let Some(content) = &content {
+            let code = String::from_utf8_lossy(&content.head).into_owned();
+            self.scan_opaque(&code, index);
+        }
+        let hash = content
+            .map(|content| content.hash)
+            .filter(|hash| !hash.is_empty());
+        self.facts.code_files.push(CodeFile {
+            path,
+            hash,
+            command: index,
+        });
+        if remote {
+            self.add_effect(index, crate::Effect::RunsRemoteCode);
+        }
+        true
+    }
+}

@@ -1,0 +1,96 @@
+//! What a command substitution prints, where that can be told without running it.
+
+use super::reader::Reader;
+use super::syntax::{CommandKind, List};
+use super::values::{Kind, Part, State};
+use crate::{CommandFact, Effect, ProgramForm, Reading, RedirectKind};
+
+/// The part that stands for `$(…)` after its commands, from `first` on, were walked.
+pub(super) fn printed(
+    reader: &Reader<'_>,
+    list: &List,
+    written: &str,
+    first: usize,
+    state: &State,
+) -> Part {
+    let facts = reader.facts.commands.get(first..).unwrap_or(&[]);
+    let remote = facts
+        .iter()
+        .any(|fact| fact.has(Effect::Network) || fact.has(Effect::RemoteHost));
+    let kind = if remote { Kind::Remote } else { Kind::Any };
+    let general = |kind| Part::Unknown {
+        written: written.to_owned(),
+        kind,
+        may_be_empty: kind != Kind::Integer,
+        may_split: false,
+    };
+    if state.tainted.is_some() || reader.facts.reading == Reading::Partial && remote {
+        return general(kind);
+    }
+    let [statement] = list.statements.as_slice() else {
+        return general(kind);
+    };
+    if !statement.rest.is_empty() || statement.background || statement.first.negated {
+        return general(kind);
+    }
+    let Some(last) = statement.first.stages.last() else {
+        return general(kind);
+    };
+    let CommandKind::Simple { assignments, .. } = &last.kind else {
+        return general(kind);
+    };
+    let Some(fact) = facts.last().filter(|fact| {
+        assignments.is_empty()
+            && fact.program.form == ProgramForm::Bare
+            && fact.place.inside == reader.scope.inside
+    }) else {
+        return general(kind);
+    };
+    let quiet = fact
+        .redirects
+        .iter()
+        .all(|redirect| redirect.kind != RedirectKind::Truncate || redirect.inert);
+    let words: Option<Vec<&str>> = fact.argv.iter().map(crate::Word::as_literal).collect();
+    let piped = statement.first.stages.len() > 1;
+    match words.as_deref() {
+        Some(["pwd"] | ["pwd", "-L"]) if !piped && quiet => {
+            match state.cwd.as_ref().and_then(|cwd| cwd.to_str()) {
+                Some(cwd) => Part::Literal(cwd.to_owned()),
+                None => general(Kind::Any),
+            }
+        }
+        Some(["mktemp", rest @ ..])
+            if !piped && quiet && !rest.iter().any(|word| prints_only(word)) =>
+        {
+            Part::Temporary
+        }
+        Some(words) if prints_integer(words, fact, piped) => general(Kind::Integer),
+        _ => general(kind),
+    }
+}
+
+/// `mktemp -u` makes nothing.
+fn prints_only(word: &str) -> bool {
+    word.starts_with("--dry")
+        || (word.starts_with('-') && !word.starts_with("--") && word.contains('u'))
+}
+
+fn prints_integer(words: &[&str], fact: &CommandFact, piped: bool) -> bool {
+    let from_input = piped
+        || fact.redirects.iter().any(|redirect| {
+            matches!(
+                redirect.kind,
+                RedirectKind::Read | RedirectKind::HereString | RedirectKind::Heredoc
+            )
+        });
+    match words {
+        ["wc", flag] => from_input && matches!(*flag, "-l" | "-c" | "-w" | "-m"),
+        ["grep", flags, _] => {
+            from_input && matches!(*flags, "-c" | "-ci" | "-cE" | "-ic" | "-cv" | "-vc")
+        }
+        ["nproc"] | ["date", "+%s"] | ["id", "-u" | "-g"] | ["getconf", "_NPROCESSORS_ONLN"] => {
+            true
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,536 @@
+//! Simple commands: assignments, the program that a name stands for, and the facts.
+
+use std::rc::Rc;
+
+use super::control::Flow;
+use super::reader::{Input, Reader};
+use super::redirects::Redirects;
+use super::syntax::{ArgumentNode, AssignedNode, AssignmentNode, Command};
+use super::values::{self, Kind, Part, State, Text, Value, may_split, to_word};
+use crate::command::{Invocation, Stdin};
+use crate::{
+    AccessDetail, AccessKind, Assignment, CommandFact, Effect, Effects, Place, Program,
+    ProgramForm, Span, Word,
+};
+
+/// Directories whose programs are what their names say.
+const PROGRAM_DIRECTORIES: [&str; 6] = [
+    "/bin",
+    "/usr/bin",
+    "/usr/local/bin",
+    "/sbin",
+    "/usr/sbin",
+    "/usr/local/sbin",
+];
+
+impl Reader<'_> {
+    pub(super) fn simple(
+        &mut self,
+        command: &Command,
+        assignments: &[AssignmentNode],
+        words: &[ArgumentNode],
+        mut state: State,
+    ) -> Flow {
+        let first = self.facts.commands.len();
+        let mut argv: Vec<Text> = Vec::new();
+        let declaring = matches!(words.first(), Some(ArgumentNode::Word(word)) if word.plain().is_some_and(
+            |name| matches!(name, "declare" | "typeset" | "local" | "export" | "readonly")));
+        let mut arrays = Vec::new();
+        for word in words {
+            match word {
+                ArgumentNode::Word(word) => {
+                    let value = declaring && is_assignment_word(word);
+                    if value && word.braces.is_none() {
+                        argv.push(self.value(&word.pieces, &mut state));
+                    } else {
+                        argv.extend(self.fields(word, &mut state));
+                    }
+                }
+                ArgumentNode::Array(assignment) => arrays.push(assignment),
+            }
+        }
+        let redirects = self.redirects(&command.redirects, &mut state);
+        let mut facts = Vec::new();
+        let mut changes = Vec::new();
+        let lasting = argv.is_empty() && arrays.is_empty();
+        for assignment in assignments {
+            let (fact, value) = self.prefix(assignment, &mut state, lasting);
+            facts.push(fact);
+            changes.push((assignment.name.clone(), value));
+        }
+        for assignment in arrays {
+            let value = self.assigned_value(&assignment.value, &mut state);
+            argv.push(vec![values::unknown(
+                &format!("{}=(…)", assignment.name),
+                Kind::Any,
+            )]);
+            self.assign(&assignment.name, value, assignment.span, &mut state);
+        }
+        if argv.is_empty() {
+            self.emit_bare(facts, redirects, command.span, &state, first);
+            return Flow::both(state);
+        }
+        let before = state.clone();
+        let mut inner = state;
+        for (assignment, (name, value)) in assignments.iter().zip(&changes) {
+            self.assign(name, value.clone(), assignment.span, &mut inner);
+        }
+        let call = Call {
+            argv,
+            assignments: facts,
+            redirects,
+            span: command.span,
+            first,
+        };
+        let flow = self.run(call, inner);
+        if changes.is_empty() {
+            return flow;
+        }
+        // Prefix assignments last for this command only; in a function call or special builtin
+        // they may stay, so the name is unknown then.
+        let restore = |ended: Option<State>| {
+            ended.map(|mut ended| {
+                for (name, _) in &changes {
+                    match before.variables.get(name) {
+                        Some(value) => ended.set(name, value.clone()),
+                        None => {
+                            Rc::make_mut(&mut ended.variables).remove(name);
+                        }
+                    }
+                }
+                ended.tainted.clone_from(&before.tainted);
+                ended.splits_unknown = before.splits_unknown;
+                ended
+            })
+        };
+        let (ok, fail) = (flow.ok, flow.fail);
+        Flow {
+            ok: restore(ok),
+            fail: restore(fail),
+        }
+    }
+
+    fn prefix(
+        &mut self,
+        node: &AssignmentNode,
+        state: &mut State,
+        lasting: bool,
+    ) -> (Assignment, Value) {
+        if let Some(subscript) = &node.subscript {
+            if state.get(&node.name) == Some(Value::Associative) {
+                self.quoted(subscript, state);
+            } else {
+                self.subscript(subscript, node.span, state);
+            }
+        }
+        let mut value = self.assigned_value(&node.value, state);
+        let shown = match (&value, &node.value) {
+            (Value::Scalar(text), _) => text.to_vec(),
+            (_, AssignedNode::Array(_)) => vec![values::unknown("(…)", Kind::Any)],
+            _ => Text::new(),
+        };
+        if node.append {
+            value = self.appended(&node.name, value, state);
+        }
+        if node.subscript.is_some() {
+            if lasting {
+                if super::execution_variables::changes_execution(&node.name, None) {
+                    state.tainted = Some(Rc::from(format!("`{}` was changed", node.name)));
+                }
+                self.set_element(&node.name, state);
+            }
+        } else if lasting {
+            self.assign(&node.name, value.clone(), node.span, state);
+        }
+        let whole = match &value {
+            Value::Scalar(text) => values::as_literal(text).map(str::to_owned),
+            _ => None,
+        };
+        let changes = super::execution_variables::changes_execution(&node.name, whole.as_deref());
+        self.remember(&shown);
+        let fact = Assignment {
+            name: node.name.clone(),
+            value: to_word(&shown, node.span),
+            changes_execution: changes,
+            span: node.span,
+        };
+        (fact, value)
+    }
+
+    fn appended(&mut self, name: &str, value: Value, state: &State) -> Value {
+        match (state.get(name), value) {
+            (Some(Value::Array(old)), Value::Array(new)) => {
+                Value::Array(Rc::new(old.iter().chain(new.iter()).cloned().collect()))
+            }
+            (Some(Value::Scalar(old)), Value::Scalar(new)) => {
+                let mut text = old.to_vec();
+                new.iter()
+                    .for_each(|part| values::push(&mut text, part.clone()));
+                Value::Scalar(Rc::new(text))
+            }
+            (Some(Value::Unset), new) => new,
+            (None, Value::Scalar(new)) => {
+                let mut text = self.variable(name, state);
+                new.iter()
+                    .for_each(|part| values::push(&mut text, part.clone()));
+                Value::Scalar(Rc::new(text))
+            }
+            (Some(Value::Associative), _) => Value::Associative,
+            _ => Value::Array(Rc::new(vec![vec![Part::Unknown {
+                written: format!("${name}"),
+                kind: Kind::Any,
+                may_be_empty: true,
+                may_split: true,
+            }]])),
+        }
+    }
+
+    /// Runs expanded words: a function, a builtin or a program.
+    pub(super) fn run(&mut self, call: Call, state: State) -> Flow {
+        if !self.step() {
+            return Flow::both(state);
+        }
+        let Some(program) = call.argv.first() else {
+            return Flow::both(state);
+        };
+        let Some(name) = values::as_literal(program).map(str::to_owned) else {
+            return self.run_unknown(call, state);
+        };
+        if !self.scope.programs_only {
+            if !self.scope.no_functions
+                && !name.contains('/')
+                && let Some(functions) = state.functions.get(&name).cloned()
+            {
+                return self.run_functions(call, &name, &functions, state);
+            }
+            if let Some(builtin) = super::builtins::find(&name) {
+                return self.builtin(builtin, call, state);
+            }
+        }
+        let index = self.emit(&call, &name, &state);
+        self.judge(index, &name, &call, &state);
+        Flow::both(state)
+    }
+
+    fn run_functions(
+        &mut self,
+        call: Call,
+        name: &str,
+        functions: &values::Functions,
+        state: State,
+    ) -> Flow {
+        let index = self.emit(&call, name, &state);
+        if let Some(command) = self.facts.commands.get_mut(index) {
+            command.program.form = ProgramForm::Function;
+            command.wrapper = true;
+        }
+        let arguments: Vec<Text> = call.argv.iter().skip(1).cloned().collect();
+        let mut result = Flow::dead();
+        let fed = call.redirects.input.clone();
+        for body in &functions.bodies {
+            let flow = self.scoped(
+                |scope| {
+                    if let Some(input) = fed.clone() {
+                        scope.input = input;
+                    }
+                },
+                |reader| reader.call(name, body, arguments.clone(), index, state.clone()),
+            );
+            result = Flow {
+                ok: values::join_ways(result.ok, flow.ok),
+                fail: values::join_ways(result.fail, flow.fail),
+            };
+        }
+        if functions.or_program {
+            let flow = self.scoped(
+                |scope| {
+                    scope.inside = Some(index);
+                    scope.no_functions = true;
+                },
+                |reader| {
+                    let first = reader.facts.commands.len();
+                    let call = Call {
+                        first,
+                        redirects: Redirects::default(),
+                        ..call
+                    };
+                    reader.run(call, state)
+                },
+            );
+            result = Flow {
+                ok: values::join_ways(result.ok, flow.ok),
+                fail: values::join_ways(result.fail, flow.fail),
+            };
+        }
+        result
+    }
+
+    /// The program is not known before it runs.
+    fn run_unknown(&mut self, call: Call, state: State) -> Flow {
+        let index = self.emit(&call, "", &state);
+        let remote = call
+            .argv
+            .iter()
+            .any(|text| values::worst(text) == Some(Kind::Remote));
+        if let Some(command) = self.facts.commands.get_mut(index) {
+            command.program.form = ProgramForm::Unknown;
+            command.program.name = None;
+        }
+        if remote {
+            self.add_effect(index, Effect::RunsRemoteCode);
+        }
+        self.opaque(
+            index,
+            "unknown-program",
+            "the program is not known before it runs",
+        );
+        let vanishes = call.argv.first().is_some_and(|text| may_split(text));
+        let mut after = state.clone();
+        if vanishes && call.argv.len() > 1 && !self.scope.programs_only {
+            // `$SUDO rm x`: it may be empty, or a wrapper of what follows.
+            let tail = Call {
+                argv: call.argv.iter().skip(1).cloned().collect(),
+                assignments: Vec::new(),
+                redirects: Redirects {
+                    input: call.redirects.input.clone(),
+                    ..Redirects::default()
+                },
+                span: call.span,
+                first: self.facts.commands.len(),
+            };
+            let flow = self.scoped(
+                |scope| {
+                    scope.inside = Some(index);
+                    scope.conditional = true;
+                },
+                |reader| reader.run(tail, state.clone()),
+            );
+            if let Some(ended) = flow.after() {
+                after = after.join(ended);
+            }
+        }
+        if !self.scope.programs_only {
+            // It may be a builtin that changes anything in this shell.
+            self.partial_at(
+                call.span,
+                "unknown-program",
+                "an unknown command may be any builtin",
+            );
+            after.forget();
+            after.tainted = Some(Rc::from("an unknown command ran in this shell"));
+        }
+        Flow::both(after)
+    }
+
+    /// Adds the fact of a command; its effects are empty and known.
+    pub(super) fn emit(&mut self, call: &Call, name: &str, state: &State) -> usize {
+        let index = self.facts.commands.len();
+        for text in &call.argv {
+            self.remember(text);
+        }
+        let argv: Vec<Word> = call
+            .argv
+            .iter()
+            .map(|text| to_word(text, call.span))
+            .collect();
+        let written = argv.first().map(Word::display).unwrap_or_default();
+        let form = match name {
+            "" if call
+                .argv
+                .first()
+                .is_some_and(|text| values::as_literal(text).is_none()) =>
+            {
+                ProgramForm::Unknown
+            }
+            name if name.starts_with('/') => ProgramForm::Absolute,
+            name if name.contains('/') => ProgramForm::Relative,
+            _ => ProgramForm::Bare,
+        };
+        let base = name
+            .rsplit('/')
+            .next()
+            .filter(|base| !base.is_empty())
+            .map(str::to_owned);
+        self.facts.commands.push(CommandFact {
+            program: Program {
+                written,
+                form,
+                name: base,
+                path: None,
+            },
+            argv,
+            assignments: call.assignments.clone(),
+            redirects: call.redirects.facts.clone(),
+            cwd: state.cwd.as_ref().map(|cwd| cwd.to_path_buf()),
+            place: Place {
+                pipe_stage: self.scope.pipe_stage,
+                pipe_stages: self.scope.pipe_stages,
+                piped_from: if self.scope.pipe_stage > 0 {
+                    self.scope.input.feeder
+                } else {
+                    None
+                },
+                conditional: self.scope.conditional,
+                background: self.scope.background,
+                inside: self.scope.inside,
+                elsewhere: self.scope.elsewhere,
+            },
+            effects_known: Effects::Known,
+            effects: Vec::new(),
+            wrapper: false,
+            walks: false,
+            span: call.span,
+        });
+        let inside = self.scope.inside;
+        for fact in self.facts.commands.iter_mut().take(index).skip(call.first) {
+            if fact.place.inside == inside {
+                fact.place.inside = Some(index);
+            }
+        }
+        let changing = call
+            .assignments
+            .iter()
+            .find(|assignment| assignment.changes_execution);
+        if let Some(assignment) = changing
+            && !call.argv.is_empty()
+        {
+            let reason = format!("`{}` changes what it runs", assignment.name);
+            self.opaque(index, "execution-variable", reason);
+        }
+        self.redirect_accesses(index, &call.redirects, state);
+        index
+    }
+
+    /// Assignments or redirects without a command.
+    pub(super) fn emit_bare(
+        &mut self,
+        assignments: Vec<Assignment>,
+        redirects: Redirects,
+        span: Span,
+        state: &State,
+        first: usize,
+    ) {
+        let call = Call {
+            argv: Vec::new(),
+            assignments,
+            redirects,
+            span,
+            first,
+        };
+        let index = self.emit(&call, "", state);
+        if let Some(command) = self.facts.commands.get_mut(index) {
+            command.program.form = ProgramForm::Bare;
+        }
+        self.add_effect(index, Effect::ShellState);
+    }
+
+    /// A compound that computes (`[[ … ]]`, `(( … ))`).
+    pub(super) fn emit_inert(&mut self, word: &str, span: Span, state: &State) -> usize {
+        let first = self.facts.commands.len();
+        let call = Call {
+            argv: vec![values::literal(word)],
+            assignments: Vec::new(),
+            redirects: Redirects::default(),
+            span,
+            first,
+        };
+        let index = self.emit(&call, word, state);
+        self.add_effect(index, Effect::Inert);
+        index
+    }
+
+    /// Asks the catalogue about a command and adds what it says.
+    pub(super) fn judge(&mut self, index: usize, name: &str, call: &Call, state: &State) {
+        let args: Vec<Word> = call
+            .argv
+            .iter()
+            .skip(1)
+            .map(|text| to_word(text, call.span))
+            .collect();
+        let input = call.redirects.input.clone().unwrap_or_else(|| {
+            if self.scope.pipe_stage > 0 || !matches!(self.scope.input.stdin, Stdin::Empty) {
+                self.scope.input.clone()
+            } else {
+                Input::empty()
+            }
+        });
+        let base = name.rsplit('/').next().unwrap_or(name);
+        let invocation = Invocation {
+            name: base,
+            args: &args,
+            stdin: &input.stdin,
+        };
+        let judgement = self.cx.catalogue.judge(&invocation);
+        if name.contains('/') {
+            self.written_path(index, name, state);
+        }
+        if let Some(reason) = &state.tainted {
+            let reason = format!("{reason}, so `{base}` may be another program");
+            self.opaque(index, "execution-variable", reason);
+        }
+        self.apply(index, &judgement, &input, state);
+    }
+
+    /// A program written as a path: its file is run, whatever its name.
+    fn written_path(&mut self, index: usize, name: &str, state: &State) {
+        let path = self.place(&values::literal(name), state);
+        let Some(crate::Target::Exact(path)) = path else {
+            self.opaque(
+                index,
+                "program-path",
+                format!("`{name}` is not a known program"),
+            );
+            return;
+        };
+        let directory = path
+            .path
+            .parent()
+            .and_then(|parent| parent.to_str())
+            .unwrap_or("");
+        let trusted = PROGRAM_DIRECTORIES.contains(&directory)
+            && name.starts_with('/')
+            && !name.contains("/../")
+            && !name.contains("/./");
+        if let Some(command) = self.facts.commands.get_mut(index) {
+            command.program.path = Some(path.clone());
+        }
+        if trusted {
+            return;
+        }
+        self.opaque(
+            index,
+            "program-path",
+            format!("`{name}` is not a system program"),
+        );
+        self.add_effect(index, Effect::RunsCode);
+        self.access(
+            index,
+            &values::literal(name),
+            AccessKind::Execute,
+            AccessDetail::Plain,
+            false,
+            state,
+        );
+        self.code_file(index, &values::literal(name), state);
+    }
+}
+
+/// An expanded command line.
+pub(super) struct Call {
+    pub(super) argv: Vec<Text>,
+    pub(super) assignments: Vec<Assignment>,
+    pub(super) redirects: Redirects,
+    pub(super) span: Span,
+    /// First of the commands that its substitutions ran.
+    pub(super) first: usize,
+}
+
+/// `name=value` or `name+=value` as an argument of a declaring builtin.
+fn is_assignment_word(word: &super::syntax::WordNode) -> bool {
+    match word.pieces.first() {
+        Some(super::syntax::Piece::Text(text)) => text.split_once('=').is_some_and(|(name, _)| {
+            super::expand::is_name(name.strip_suffix('+').unwrap_or(name))
+        }),
+        _ => false,
+    }
+}

@@ -1,0 +1,399 @@
+//! Values: what is known of variables, the working directory and functions at one point of a text.
+//!
+//! A [`State`] is cheap to clone and can be joined: what differs between two ways of getting to a
+//! point is unknown from there on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::rc::Rc;
+
+use super::bounds;
+use super::syntax::Command;
+use crate::{Span, Word, WordPart};
+
+/// What may be in a text that is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// A decimal integer.
+    Integer,
+    /// Text from the environment or from literals of this text: not code in disguise.
+    Benign,
+    /// Anything, chosen by whoever wrote what was read.
+    Any,
+    /// Anything, and it came over the network.
+    Remote,
+}
+
+/// A part of a value or field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Part {
+    Literal(String),
+    /// Text that matches this pattern (or the pattern itself, when nothing does).
+    Glob(String),
+    Unknown {
+        written: String,
+        kind: Kind,
+        may_be_empty: bool,
+        may_split: bool,
+    },
+    /// A fresh path printed by `mktemp`.
+    Temporary,
+}
+
+/// A value or field.
+pub(super) type Text = Vec<Part>;
+
+/// An unknown part.
+pub(super) fn unknown(written: &str, kind: Kind) -> Part {
+    Part::Unknown {
+        written: written.to_owned(),
+        kind,
+        may_be_empty: kind != Kind::Integer,
+        may_split: false,
+    }
+}
+
+/// A field of known text.
+pub(super) fn literal(text: &str) -> Text {
+    if text.is_empty() {
+        Vec::new()
+    } else {
+        vec![Part::Literal(text.to_owned())]
+    }
+}
+
+/// The text when it is wholly known.
+pub(super) fn as_literal(text: &[Part]) -> Option<&str> {
+    match text {
+        [] => Some(""),
+        [Part::Literal(text)] => Some(text),
+        _ => None,
+    }
+}
+
+/// It may become several words or none.
+pub(super) fn may_split(text: &[Part]) -> bool {
+    text.iter().any(|part| {
+        matches!(
+            part,
+            Part::Unknown {
+                may_split: true,
+                ..
+            }
+        )
+    })
+}
+
+/// The worst kind of unknown in a text; `None` when all is known.
+pub(super) fn worst(text: &[Part]) -> Option<Kind> {
+    text.iter()
+        .filter_map(|part| match part {
+            Part::Literal(_) => None,
+            Part::Unknown { kind, .. } => Some(*kind),
+            Part::Temporary => Some(Kind::Benign),
+            Part::Glob(_) => Some(Kind::Any),
+        })
+        .max()
+}
+
+/// The kind that describes a text when its parts are forgotten.
+fn kind_of(text: &[Part]) -> Kind {
+    match as_literal(text) {
+        Some(known) if is_integer(known) => Kind::Integer,
+        Some(known) if known.contains(['$', '`', '[']) => Kind::Any,
+        Some(_) => Kind::Benign,
+        None => match worst(text) {
+            Some(Kind::Integer) if text.len() > 1 => Kind::Benign,
+            Some(kind) => kind,
+            None => Kind::Any,
+        },
+    }
+}
+
+pub(super) fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The field as a word of facts.
+pub(super) fn to_word(text: &[Part], span: Span) -> Word {
+    let parts = text
+        .iter()
+        .map(|part| match part {
+            Part::Literal(text) => WordPart::Literal(text.clone()),
+            Part::Glob(text) => WordPart::Glob(text.clone()),
+            Part::Unknown {
+                written,
+                may_be_empty,
+                may_split,
+                ..
+            } => WordPart::Unknown {
+                written: written.clone(),
+                may_be_empty: *may_be_empty,
+                may_split: *may_split,
+            },
+            Part::Temporary => WordPart::TemporaryPath,
+        })
+        .collect();
+    Word { parts, span }
+}
+
+/// Appends a part, merging neighbouring literals.
+pub(super) fn push(text: &mut Text, part: Part) {
+    match (text.last_mut(), part) {
+        (_, Part::Literal(new)) if new.is_empty() => {}
+        (Some(Part::Literal(last)), Part::Literal(new)) => last.push_str(&new),
+        (_, part) => text.push(part),
+    }
+}
+
+/// What is known of a variable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Value {
+    Scalar(Rc<Text>),
+    /// Elements in order; one that may split stands for any number.
+    Array(Rc<Vec<Text>>),
+    /// An associative array; its elements are not followed.
+    Associative,
+    Unset,
+}
+
+/// The bodies that a function name may stand for.
+#[derive(Debug, Clone)]
+pub(super) struct Functions {
+    pub(super) bodies: Vec<Rc<Command>>,
+    /// The name may also not be a function.
+    pub(super) or_program: bool,
+}
+
+impl PartialEq for Functions {
+    fn eq(&self, other: &Self) -> bool {
+        self.or_program == other.or_program
+            && self.bodies.len() == other.bodies.len()
+            && self
+                .bodies
+                .iter()
+                .zip(&other.bodies)
+                .all(|(left, right)| Rc::ptr_eq(left, right))
+    }
+}
+
+/// Everything that is followed at one point of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct State {
+    pub(super) variables: Rc<BTreeMap<String, Value>>,
+    /// Variables that are not listed may hold anything (else: what the environment gives them).
+    pub(super) all_unknown: bool,
+    /// `$1 …`; `None` when unknown.
+    pub(super) positional: Option<Rc<Vec<Text>>>,
+    pub(super) cwd: Option<Rc<Path>>,
+    pub(super) functions: Rc<BTreeMap<String, Functions>>,
+    /// Variables with the integer attribute.
+    pub(super) integers: Rc<BTreeSet<String>>,
+    /// `IFS` may not be blank, tab and newline.
+    pub(super) splits_unknown: bool,
+    /// Why programs that are started from here on may not be what their names say.
+    pub(super) tainted: Option<Rc<str>>,
+    /// `shopt -s lastpipe` may be on.
+    pub(super) lastpipe: bool,
+}
+
+impl State {
+    pub(super) fn new(cwd: Option<&Path>) -> Self {
+        Self {
+            variables: Rc::default(),
+            all_unknown: false,
+            positional: Some(Rc::default()),
+            cwd: cwd.map(Rc::from),
+            functions: Rc::default(),
+            integers: Rc::default(),
+            splits_unknown: false,
+            tainted: None,
+            lastpipe: false,
+        }
+    }
+
+    /// Forgets all values, the working directory and the positional parameters.
+    pub(super) fn forget(&mut self) {
+        self.variables = Rc::default();
+        self.all_unknown = true;
+        self.positional = None;
+        self.cwd = None;
+        self.splits_unknown = true;
+    }
+
+    pub(super) fn set(&mut self, name: &str, value: Value) {
+        let full = self.variables.len() >= bounds::MAX_VARIABLES;
+        let long = match &value {
+            Value::Scalar(text) => length(text) > bounds::MAX_VALUE,
+            Value::Array(elements) => {
+                elements.iter().map(|text| length(text)).sum::<usize>() > bounds::MAX_VALUE
+            }
+            Value::Associative | Value::Unset => false,
+        };
+        let value = if long {
+            Value::Scalar(Rc::new(vec![unknown(name, Kind::Any)]))
+        } else {
+            value
+        };
+        if full && !self.variables.contains_key(name) {
+            self.all_unknown = true;
+            return;
+        }
+        Rc::make_mut(&mut self.variables).insert(name.to_owned(), value);
+    }
+
+    pub(super) fn set_unknown(&mut self, name: &str, kind: Kind) {
+        self.set(
+            name,
+            Value::Scalar(Rc::new(vec![unknown(&format!("${name}"), kind)])),
+        );
+    }
+
+    /// What is known of a variable that the text assigned; `None` for what comes from outside.
+    pub(super) fn get(&self, name: &str) -> Option<Value> {
+        match self.variables.get(name) {
+            Some(value) => Some(value.clone()),
+            None if self.all_unknown => Some(Value::Scalar(Rc::new(vec![unknown(
+                &format!("${name}"),
+                Kind::Any,
+            )]))),
+            None => None,
+        }
+    }
+
+    /// Both ways lead here.
+    pub(super) fn join(self, other: Self) -> Self {
+        if self == other {
+            return self;
+        }
+        Self {
+            variables: join_variables(&self, &other),
+            all_unknown: self.all_unknown || other.all_unknown,
+            positional: if self.positional == other.positional {
+                self.positional
+            } else {
+                None
+            },
+            cwd: if self.cwd == other.cwd {
+                self.cwd
+            } else {
+                None
+            },
+            functions: join_functions(&self.functions, &other.functions),
+            integers: if self.integers == other.integers {
+                self.integers
+            } else {
+                Rc::new(self.integers.union(&other.integers).cloned().collect())
+            },
+            splits_unknown: self.splits_unknown || other.splits_unknown,
+            tainted: self.tainted.or(other.tainted),
+            lastpipe: self.lastpipe || other.lastpipe,
+        }
+    }
+}
+
+fn length(text: &[Part]) -> usize {
+    text.iter()
+        .map(|part| match part {
+            Part::Literal(text) | Part::Glob(text) => text.len(),
+            Part::Unknown { written, .. } => written.len(),
+            Part::Temporary => 1,
+        })
+        .sum()
+}
+
+fn join_variables(left: &State, right: &State) -> Rc<BTreeMap<String, Value>> {
+    if Rc::ptr_eq(&left.variables, &right.variables) {
+        return Rc::clone(&left.variables);
+    }
+    let names: BTreeSet<&String> = left
+        .variables
+        .keys()
+        .chain(right.variables.keys())
+        .collect();
+    let joined = names
+        .into_iter()
+        .map(|name| {
+            let value = match (left.get(name), right.get(name)) {
+                (Some(left), Some(right)) if left == right => left,
+                (Some(Value::Associative), _) | (_, Some(Value::Associative)) => Value::Associative,
+                (one, other) => {
+                    let kind = value_kind(one.as_ref()).max(value_kind(other.as_ref()));
+                    let array = matches!(one, Some(Value::Array(_)))
+                        || matches!(other, Some(Value::Array(_)));
+                    let part = Part::Unknown {
+                        written: format!("${name}"),
+                        kind,
+                        may_be_empty: kind != Kind::Integer,
+                        may_split: array,
+                    };
+                    Value::Scalar(Rc::new(vec![part]))
+                }
+            };
+            (name.clone(), value)
+        })
+        .collect();
+    Rc::new(joined)
+}
+
+fn value_kind(value: Option<&Value>) -> Kind {
+    match value {
+        Some(Value::Scalar(text)) => kind_of(text),
+        Some(Value::Array(elements)) => elements
+            .iter()
+            .map(|text| kind_of(text))
+            .max()
+            .unwrap_or(Kind::Benign)
+            .max(Kind::Benign),
+        Some(Value::Associative) => Kind::Any,
+        Some(Value::Unset) | None => Kind::Benign,
+    }
+}
+
+fn join_functions(
+    left: &Rc<BTreeMap<String, Functions>>,
+    right: &Rc<BTreeMap<String, Functions>>,
+) -> Rc<BTreeMap<String, Functions>> {
+    if Rc::ptr_eq(left, right) || left == right {
+        return Rc::clone(left);
+    }
+    let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let joined = names
+        .into_iter()
+        .map(|name| {
+            let functions = match (left.get(name), right.get(name)) {
+                (Some(one), Some(other)) => {
+                    let mut bodies = one.bodies.clone();
+                    for body in &other.bodies {
+                        if !bodies.iter().any(|known| Rc::ptr_eq(known, body)) {
+                            bodies.push(Rc::clone(body));
+                        }
+                    }
+                    Functions {
+                        bodies,
+                        or_program: one.or_program || other.or_program,
+                    }
+                }
+                (Some(one), None) | (None, Some(one)) => Functions {
+                    bodies: one.bodies.clone(),
+                    or_program: true,
+                },
+                (None, None) => Functions {
+                    bodies: Vec::new(),
+                    or_program: true,
+                },
+            };
+            (name.clone(), functions)
+        })
+        .collect();
+    Rc::new(joined)
+}
+
+/// Joins what may be unreachable.
+pub(super) fn join_ways(left: Option<State>, right: Option<State>) -> Option<State> {
+    match (left, right) {
+        (Some(left), Some(right)) => Some(left.join(right)),
+        (one, other) => one.or(other),
+    }
+}

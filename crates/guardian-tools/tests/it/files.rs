@@ -1,5 +1,0 @@
-//! Read, Glob, Grep, Write, Edit and rollback, through [`guardian_tools::bind`] and the bodies.
-
-mod basics;
-mod support;
-mod walks;
