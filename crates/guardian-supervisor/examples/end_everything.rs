@@ -20,7 +20,7 @@ fn main() -> std::io::Result<()> {
     let census = ByMarker {
         entry: b"GUARDIAN_EXAMPLE=storm".to_vec(),
         group: None,
-        except: None,
+        session: None,
     };
     let mut sweep = Sweep::new(census);
     sweep.terminate();

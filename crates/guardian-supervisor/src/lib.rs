@@ -5,10 +5,18 @@
 //! them may be alive (SPEC §10). This crate has the two halves of that promise: [`procfs`] finds
 //! processes, [`sweep`] ends a set of them that keeps growing while it is being ended.
 //!
+//! [`main`] is the executable `guardian-supervisor`, one process per call, to which every orphan of
+//! the call comes back; [`protocol`] is what it and the host say to each other. Where the system
+//! allows it, a [`cgroup`] makes the promise hold against everything.
+//!
 //! No tokio, no threads: the supervisor executable must start in about a millisecond.
 
+pub mod cgroup;
 pub mod procfs;
+pub mod protocol;
+mod supervise;
 pub mod sweep;
 
 pub use procfs::ProcessInfo;
+pub use supervise::main;
 pub use sweep::{ByMarker, Census, Descendants, Sweep};

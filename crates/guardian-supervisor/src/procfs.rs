@@ -139,6 +139,20 @@ fn is_kernel_thread(pid: Pid) -> bool {
         || stat(pid).is_none_or(|stat| stat.parent == KTHREADD || stat.is_dead())
 }
 
+/// Bytes of memory the process holds (shared pages included); 0 when it is gone.
+#[must_use]
+pub fn resident_bytes(pid: Pid) -> u64 {
+    let Ok(text) = fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_nonzero())) else {
+        return 0;
+    };
+    let pages: u64 = text
+        .split_ascii_whitespace()
+        .nth(1)
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0);
+    pages * rustix::param::page_size() as u64
+}
+
 /// What the process is running, for people: its arguments, or its name when they are gone.
 #[must_use]
 pub fn describe(pid: Pid) -> ProcessInfo {

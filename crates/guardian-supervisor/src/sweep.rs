@@ -61,16 +61,16 @@ impl Census for Descendants {
     }
 }
 
-/// The processes that inherited a variable of the call, or are in its process group: for a host
-/// that is no subreaper. A process that clears its environment and leaves the group escapes it.
+/// The processes that inherited a variable of the call, or are in its process group or session: for
+/// a host that is no subreaper. A process that clears its environment and leaves both escapes it.
 #[derive(Debug, Clone)]
 pub struct ByMarker {
     /// `NAME=value`, whole.
     pub entry: Vec<u8>,
     /// The process group of the call's first process.
     pub group: Option<Pid>,
-    /// A process that is never a member, whatever it carries (the caller's own supervisor).
-    pub except: Option<Pid>,
+    /// The session of the call's processes.
+    pub session: Option<Pid>,
 }
 
 impl Census for ByMarker {
@@ -82,7 +82,7 @@ impl Census for ByMarker {
     }
 
     fn contains(&self, pid: Pid) -> bool {
-        if pid == rustix::process::getpid() || self.except == Some(pid) {
+        if pid == rustix::process::getpid() {
             return false;
         }
         let Some(stat) = procfs::stat(pid) else {
@@ -107,6 +107,9 @@ pub struct Sweep<C> {
 
 /// Rounds of listing in which a growing set may be frozen before it is killed as it is.
 const FREEZE_ROUNDS: usize = 64;
+
+/// Rounds before somebody counts as one who cannot be ended.
+const LEAST_ROUNDS: usize = 20;
 
 impl<C: Census> Sweep<C> {
     /// Nothing is signalled yet.
@@ -171,22 +174,30 @@ impl<C: Census> Sweep<C> {
         killed
     }
 
+    /// Kills one member and nobody else.
+    pub fn kill_one(&mut self, pid: Pid) {
+        self.signal(pid, Signal::KILL);
+        self.held.remove(&pid.as_raw_nonzero().get());
+    }
+
     /// Rounds until nobody is left or the deadline has passed; `reap` is called after each round
     /// (a subreaper collects its zombies there). Returns who could not be ended.
     pub fn kill_all(&mut self, deadline: Instant, mut reap: impl FnMut()) -> Vec<ProcessInfo> {
         let mut pause = Duration::from_micros(200);
-        loop {
+        for round in 1.. {
             self.kill_round();
             reap();
             if self.is_empty() {
                 return Vec::new();
             }
-            if Instant::now() >= deadline {
+            // On a machine that is short of processors one round may take all the time there is.
+            if round >= LEAST_ROUNDS && Instant::now() >= deadline {
                 return self.members();
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(5));
         }
+        Vec::new()
     }
 
     /// Signals a member through a pidfd and keeps the handle; `false` when it is none any more.
@@ -212,7 +223,7 @@ mod tests {
         ByMarker {
             entry: format!("GUARDIAN_SWEEP_TEST={value}").into_bytes(),
             group: None,
-            except: None,
+            session: None,
         }
     }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guardian_tools::bash::{
-    Abort, BashContext, BashLimits, BashRequest, NoSink, Shell, ShellId, run_bash_blocking,
+    Abort, BashContext, BashLimits, BashRequest, NoSink, Shell, ShellId, SupervisorProgram,
+    run_bash_blocking,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -26,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         abort: Abort::new()?,
         sink: Arc::new(NoSink),
         limits: BashLimits::standard(),
+        supervisor: SupervisorProgram::find(None).ok().map(Arc::new),
     };
     let request = BashRequest {
         command,

@@ -13,11 +13,13 @@ mod group;
 mod launch;
 mod limits;
 mod login;
+mod process;
 mod result;
 mod sandbox;
 mod shells;
 mod spill;
 mod stream;
+mod supervisor;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,6 +32,7 @@ use std::time::Duration;
 pub use abort::Abort;
 pub use capture::CapturedText;
 pub use guardian_supervisor::ProcessInfo;
+pub use guardian_supervisor::protocol::Exceeded;
 pub use limits::BashLimits;
 pub use login::LoginEnvironment;
 pub use result::{BashResult, Ending, Exit, Ownership};
@@ -39,6 +42,7 @@ pub use shells::{
     ShellNotFound, ThisMachine,
 };
 pub use stream::OutputStream;
+pub use supervisor::{SupervisorError, SupervisorProgram};
 
 /// The variable by which the processes of a call are found again, and by which guardian knows
 /// that it was started inside one (its value is random for each call).
@@ -74,6 +78,9 @@ pub struct BashContext {
     pub sink: Arc<dyn OutputSink>,
     /// Bounds.
     pub limits: BashLimits,
+    /// Owns the processes of the command; without one the ownership is weaker and the result says
+    /// so.
+    pub supervisor: Option<Arc<SupervisorProgram>>,
 }
 
 /// Receives the output of a running command.

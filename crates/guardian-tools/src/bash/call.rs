@@ -5,16 +5,15 @@
 //! a command that prints without end.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::capture::{Capture, CapturedText};
-use super::group::{Finished, GroupProcess};
-use super::launch::is_exhaustion;
-use super::result::{BashResult, Ending, Ownership};
+use super::group::Finished;
+use super::process::Process;
+use super::result::{BashResult, Ending};
 use super::sandbox::SandboxReport;
 use super::spill::SpillPlace;
 use super::stream::{Batch, OutputStream};
@@ -34,7 +33,7 @@ pub(super) fn run(
 ) -> Result<BashResult, BashError> {
     let started = Instant::now();
     let (mut streams, stdout, stderr) = Streams::new(tool_call_id, context)?;
-    let mut process = start(program, context, stdout, stderr)?;
+    let mut process = Process::start(program, context, stdout, stderr)?;
     let deadline = timeout.map(|timeout| started + timeout);
     let mut ending = Ending::Exited;
     let finished = loop {
@@ -50,7 +49,7 @@ pub(super) fn run(
             }
         }
         if let Some(finished) = process.advance(now) {
-            break finished;
+            break finished?;
         }
         streams.tick(now, context);
         let wake_at = [
@@ -71,7 +70,9 @@ pub(super) fn run(
     let Finished {
         exit,
         background_killed,
+        background_count,
         survivors,
+        exceeded,
     } = finished;
     Ok(BashResult {
         exit,
@@ -82,47 +83,17 @@ pub(super) fn run(
         cwd: context.workspace_path.clone(),
         shell_id: context.shell.id.as_str(),
         background_killed,
+        background_count,
         survivors,
+        exceeded,
         sandbox: SandboxReport::Off,
-        ownership: Ownership::Group,
-    })
-}
-
-fn start(
-    program: &Program,
-    context: &BashContext,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-) -> Result<GroupProcess, BashError> {
-    use std::os::fd::AsRawFd;
-    let marker = super::marker();
-    let mut command = Command::new(&context.shell.executable);
-    command
-        .args(program.arguments())
-        .env_clear()
-        .envs(&*context.environment)
-        .env("PWD", &context.workspace_path)
-        .env(super::MARKER_NAME, &marker)
-        // The directory that was judged, not whatever its path leads to now.
-        .current_dir(format!("/proc/self/fd/{}", context.workspace.as_raw_fd()))
-        .stdin(Stdio::null())
-        .stdout(stdout)
-        .stderr(stderr);
-    let entry = format!("{}={marker}", super::MARKER_NAME).into_bytes();
-    GroupProcess::start(command, entry, context.limits.grace).map_err(|error| {
-        if is_exhaustion(&error) {
-            BashError::Exhausted(error)
-        } else if error.kind() == std::io::ErrorKind::NotFound {
-            BashError::ShellNotFound(context.shell.executable.clone())
-        } else {
-            BashError::Internal(format!("cannot start the shell: {error}"))
-        }
+        ownership: process.ownership(),
     })
 }
 
 /// Sleeps until something is to be done.
 fn wait(
-    process: &GroupProcess,
+    process: &Process,
     streams: &Streams,
     abort: Option<BorrowedFd<'_>>,
     wake_at: Option<Instant>,

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use guardian_supervisor::protocol::Exceeded;
 use guardian_supervisor::{ByMarker, ProcessInfo, Sweep};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -12,7 +13,7 @@ use super::launch::spawn_with_retry;
 use super::result::Exit;
 
 /// How long what was killed may take to disappear.
-const KILL_PATIENCE: Duration = Duration::from_secs(2);
+const KILL_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How often the end of the group is looked for after `TERM`.
 const TICK: Duration = Duration::from_millis(5);
@@ -35,7 +36,9 @@ pub(super) struct GroupProcess {
 pub(super) struct Finished {
     pub(super) exit: Exit,
     pub(super) background_killed: Vec<ProcessInfo>,
+    pub(super) background_count: usize,
     pub(super) survivors: Vec<ProcessInfo>,
+    pub(super) exceeded: Option<Exceeded>,
 }
 
 impl GroupProcess {
@@ -59,7 +62,7 @@ impl GroupProcess {
         let census = ByMarker {
             entry: marker,
             group: Some(pid),
-            except: None,
+            session: None,
         };
         Ok(Self {
             child,
@@ -128,8 +131,10 @@ impl GroupProcess {
     fn finished(&mut self, survivors: Vec<ProcessInfo>) -> Finished {
         Finished {
             exit: self.exit.unwrap_or(Exit::Unknown),
+            background_count: self.background_killed.len(),
             background_killed: std::mem::take(&mut self.background_killed),
             survivors,
+            exceeded: None,
         }
     }
 }

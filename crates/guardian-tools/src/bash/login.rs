@@ -9,7 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::environment::Variables;
-use super::{Abort, BashContext, BashLimits, Ending, NoSink, Program, Shell, ShellId, call};
+use super::{
+    Abort, BashContext, BashLimits, Ending, NoSink, Program, Shell, ShellId, SupervisorProgram,
+    call,
+};
 
 /// How long the profile files may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -35,15 +38,16 @@ impl LoginEnvironment {
     }
 
     /// The variables. The first call runs a login shell (up to 5 s, blocking); when that fails,
-    /// what this process inherited is used.
+    /// what this process inherited is used. Without a supervisor a profile that wants a terminal
+    /// may take the whole time.
     #[must_use]
-    pub fn get(&self) -> Arc<Variables> {
+    pub fn get(&self, supervisor: Option<&Arc<SupervisorProgram>>) -> Arc<Variables> {
         let mut captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
         captured
             .get_or_insert_with(|| {
                 let variables = shells(&self.inherited)
                     .into_iter()
-                    .find_map(|shell| capture(&shell, &self.inherited));
+                    .find_map(|shell| capture(&shell, &self.inherited, supervisor));
                 let mut variables = variables.unwrap_or_else(|| self.inherited.clone());
                 variables.retain(|name, _| {
                     name.to_str()
@@ -81,7 +85,11 @@ fn shells(inherited: &Variables) -> Option<PathBuf> {
         })
 }
 
-fn capture(shell: &std::path::Path, inherited: &Variables) -> Option<Variables> {
+fn capture(
+    shell: &std::path::Path,
+    inherited: &Variables,
+    supervisor: Option<&Arc<SupervisorProgram>>,
+) -> Option<Variables> {
     let border = super::marker();
     let script = format!("printf %s {border}; command env -0; printf %s {border}");
     let home = inherited
@@ -104,6 +112,7 @@ fn capture(shell: &std::path::Path, inherited: &Variables) -> Option<Variables> 
             output_lines: usize::MAX,
             ..BashLimits::standard()
         },
+        supervisor: supervisor.cloned(),
     };
     let program = Program::Arguments(vec!["-lic".into(), script.into()]);
     let result = call::run(&program, Some(PATIENCE), "login", &context).ok()?;
@@ -154,7 +163,7 @@ mod tests {
     fn the_profile_is_read_once_and_again_after_a_refresh() {
         let (home, login) =
             home_with_profile("echo noise; echo x >> ~/runs; export FROM_PROFILE='a\nb'");
-        let first = login.get();
+        let first = login.get(None);
         assert_eq!(
             first.get(std::ffi::OsStr::new("FROM_PROFILE")).unwrap(),
             "a\nb"
@@ -164,7 +173,7 @@ mod tests {
             first.get(std::ffi::OsStr::new(super::super::MARKER_NAME)),
             None
         );
-        let _ = login.get();
+        let _ = login.get(None);
         let runs = || {
             std::fs::read_to_string(home.path().join("runs"))
                 .unwrap()
@@ -173,7 +182,7 @@ mod tests {
         };
         assert_eq!(runs(), 1);
         login.refresh();
-        let _ = login.get();
+        let _ = login.get(None);
         assert_eq!(runs(), 2);
     }
 
@@ -181,7 +190,7 @@ mod tests {
     fn a_profile_that_ends_the_shell_leaves_the_inherited_environment() {
         let (_home, login) = home_with_profile("exit 0");
         assert_eq!(
-            login.get().get(std::ffi::OsStr::new("KEPT")).unwrap(),
+            login.get(None).get(std::ffi::OsStr::new("KEPT")).unwrap(),
             "yes"
         );
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use guardian_supervisor::ProcessInfo;
+use guardian_supervisor::protocol::Exceeded;
 use serde_json::{Map, Value, json};
 
 use super::capture::CapturedText;
@@ -76,9 +77,14 @@ pub struct BashResult {
     /// Id of the shell, see the catalogue.
     pub shell_id: &'static str,
     /// Processes that outlived the shell and were ended with the call.
+    /// (the first of them, see [`Self::background_count`]).
     pub background_killed: Vec<ProcessInfo>,
+    /// How many outlived the shell.
+    pub background_count: usize,
     /// Processes that could not be ended (in an uninterruptible wait).
     pub survivors: Vec<ProcessInfo>,
+    /// A bound that the command exceeded.
+    pub exceeded: Option<Exceeded>,
     /// Which confinement was in force.
     pub sandbox: SandboxReport,
     /// Who owned its processes.
@@ -164,21 +170,30 @@ impl BashResult {
         if !spill.is_empty() {
             object.insert("spill".into(), Value::Object(spill));
         }
-        if !self.background_killed.is_empty() {
-            object.insert(
-                "backgroundKilled".into(),
-                processes(&self.background_killed),
-            );
-            object.insert(
-                "notice".into(),
-                json!(
-                    "the command left processes in the background; they were ended with the call. \
-                     Use `background: true` for something that should go on"
-                ),
+        let mut notices = Vec::new();
+        if self.background_count > 0 {
+            let list = processes(&self.background_killed, self.background_count);
+            object.insert("backgroundKilled".into(), list);
+            notices.push(
+                "the command left processes in the background; they were ended with the call. Use \
+                 `background: true` for something that should go on",
             );
         }
         if !self.survivors.is_empty() {
-            object.insert("survivors".into(), processes(&self.survivors));
+            let list = processes(&self.survivors, self.survivors.len());
+            object.insert("survivors".into(), list);
+        }
+        match self.exceeded {
+            Some(Exceeded::Processes) => {
+                notices.push("the command started too many processes and was ended");
+            }
+            Some(Exceeded::Memory) => notices.push(
+                "the command used more memory than a call may have; its largest process was killed",
+            ),
+            None => {}
+        }
+        if !notices.is_empty() {
+            object.insert("notice".into(), json!(notices.join(". ")));
         }
         object.insert("sandbox".into(), self.sandbox.to_json());
         object.insert("ownership".into(), json!(self.ownership.as_str()));
@@ -186,7 +201,7 @@ impl BashResult {
     }
 }
 
-fn processes(list: &[ProcessInfo]) -> Value {
+fn processes(list: &[ProcessInfo], count: usize) -> Value {
     // A storm of thousands would be the whole result.
     const SHOWN: usize = 20;
     let mut shown: Vec<Value> = list
@@ -194,7 +209,7 @@ fn processes(list: &[ProcessInfo]) -> Value {
         .take(SHOWN)
         .map(|process| json!({"pid": process.pid, "command": process.command}))
         .collect();
-    if let Some(more) = list.len().checked_sub(SHOWN).filter(|&more| more > 0) {
+    if let Some(more) = count.checked_sub(shown.len()).filter(|&more| more > 0) {
         shown.push(json!({"more": more}));
     }
     Value::Array(shown)

@@ -1,5 +1,6 @@
 //! `Bash` against real shells.
 
 mod environment;
+mod ownership;
 mod plain;
 mod world;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use guardian_tools::bash::{
     Abort, BashContext, BashLimits, BashRequest, BashResult, OutputSink, OutputStream, Shell,
-    ShellId, run_bash_blocking,
+    ShellId, SupervisorProgram, run_bash_blocking,
 };
 
 /// Temporary directories of one test.
@@ -69,6 +69,7 @@ impl World {
             abort: Abort::new().unwrap(),
             sink: sink.clone(),
             limits: BashLimits::standard(),
+            supervisor: None,
         };
         Self {
             directory,
@@ -98,4 +99,45 @@ pub(crate) fn request(command: &str, timeout: Duration) -> BashRequest {
         timeout: Some(timeout),
         tool_call_id: "call-1".to_owned(),
     }
+}
+
+/// An example of the workspace, built by cargo before the tests or by us.
+pub(crate) fn example(name: &str) -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    this.parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .join("examples")
+        .join(name)
+}
+
+/// The supervisor executable: the real one is built with guardian-cli, above this crate; the same
+/// `main` is an example of guardian-supervisor.
+pub(crate) fn supervisor_path() -> PathBuf {
+    static BUILT: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    BUILT
+        .get_or_init(|| {
+            let status = std::process::Command::new(env!("CARGO"))
+                .args([
+                    "build",
+                    "--quiet",
+                    "-p",
+                    "guardian-supervisor",
+                    "--example",
+                    "supervisor",
+                ])
+                .status()
+                .unwrap();
+            assert!(status.success());
+            example("supervisor")
+        })
+        .clone()
+}
+
+pub(crate) fn supervisor() -> Arc<SupervisorProgram> {
+    static OPENED: std::sync::OnceLock<Arc<SupervisorProgram>> = std::sync::OnceLock::new();
+    OPENED
+        .get_or_init(|| Arc::new(SupervisorProgram::open(&supervisor_path(), None).unwrap()))
+        .clone()
 }
