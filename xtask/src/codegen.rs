@@ -9,7 +9,9 @@ use anyhow::{Context, bail};
 
 use crate::workspace::root;
 
+mod rules_reference;
 mod schemas;
+mod tools;
 
 /// A file as it should be.
 pub(crate) struct Generated {
@@ -27,6 +29,18 @@ struct Generator {
 
 /// All generators.
 const GENERATORS: &[Generator] = &[
+    Generator {
+        name: "tool argument schemas",
+        generate: schemas::tools,
+    },
+    Generator {
+        name: "docs/tools.md",
+        generate: tools::page,
+    },
+    Generator {
+        name: "docs/rules-reference.md",
+        generate: rules_reference::page,
+    },
     Generator {
         name: "review wire forms",
         generate: schemas::review,

@@ -1,20 +1,287 @@
 //! The command catalogue: what programs do, by name, subcommand and flag, as data
 //! (`config/commands/*.toml`) plus a small real grammar where data is not enough.
+//!
+//! A [`Catalogue`] is asked once per simple command ([`Catalogue::judge`]). Everything that the
+//! tables do not list is opaque: an unlisted program, an unlisted flag, a word that could turn
+//! into a flag that does more than read. A table entry is a claim that the listed flags do nothing
+//! beyond what is written there.
+
+mod apply;
+mod awk;
+mod builtins;
+mod curl;
+mod find;
+mod git;
+mod interpreters;
+mod jq;
+mod page;
+mod registry;
+mod scan;
+mod schema;
+mod sed;
+mod small;
+mod sql;
+mod tar;
+mod wrappers;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::OnceLock;
 
 use crate::command::{Invocation, Judgement};
+use crate::{Effect, Effects};
+
+pub use page::catalogue_page;
+use registry::Registry;
+use schema::{Entry, EntryData, Grammar};
 
 /// The compiled catalogue.
 pub struct Catalogue {
-    _private: (),
+    registry: Registry,
+}
+
+/// A user's entries could not be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("command catalogue: {message}")]
+pub struct CatalogueError {
+    message: String,
 }
 
 impl Catalogue {
+    /// The embedded catalogue. Indexed once per process; entries are compiled on first use.
+    #[must_use]
+    pub fn builtin() -> &'static Self {
+        static BUILTIN: OnceLock<Catalogue> = OnceLock::new();
+        BUILTIN.get_or_init(|| Self {
+            registry: Registry::builtin(),
+        })
+    }
+
+    /// The embedded catalogue plus a user's entries, in the format of `config/commands/*.toml`.
+    /// An entry with the name of an embedded one replaces it.
+    ///
+    /// The text must come from the user's or a managed configuration: an entry can make a command
+    /// look harmless (SPEC §7.2 forbids the key in a workspace file).
+    ///
+    /// # Errors
+    /// When the text is not TOML or an entry does not fit the schema.
+    pub fn with_user_entries(text: &str) -> Result<Self, CatalogueError> {
+        let table: std::collections::BTreeMap<String, EntryData> =
+            toml::from_str(text).map_err(|error| CatalogueError {
+                message: error.to_string(),
+            })?;
+        let mut registry = Registry::builtin();
+        registry
+            .add(table.into_iter().collect())
+            .map_err(|error| CatalogueError {
+                message: error.to_string(),
+            })?;
+        Ok(Self { registry })
+    }
+
+    /// Names of all listed commands and subcommands with their family, sorted.
+    #[must_use]
+    pub fn names(&self) -> Vec<(&str, &str)> {
+        self.registry
+            .names()
+            .into_iter()
+            .filter(|(_, name)| !name.starts_with('@'))
+            .collect()
+    }
+
+    /// The program is listed.
+    #[must_use]
+    pub fn lists(&self, name: &str) -> bool {
+        self.registry.get(name).is_some()
+    }
+
     /// Judges one command line. An unlisted program is opaque.
+    ///
+    /// Words that a wrapper adds at run time (`xargs`) must be among the arguments as unknown
+    /// words; [`crate::command::Nested::Command`] from this function has them.
     #[must_use]
     pub fn judge(&self, invocation: &Invocation<'_>) -> Judgement {
-        Judgement::opaque(
-            "unlisted-program",
-            format!("`{}` is not listed", invocation.name),
-        )
+        let mut judgement = match self.registry.get(invocation.name) {
+            Some(Ok(entry)) if !invocation.name.starts_with('@') => {
+                self.judge_entry(entry, invocation, 0)
+            }
+            Some(Err(error)) => Judgement::opaque(
+                "broken-entry",
+                format!(
+                    "the catalogue entry of `{}` is broken: {error}",
+                    invocation.name
+                ),
+            ),
+            _ => Judgement::opaque(
+                "unlisted-program",
+                format!("`{}` is not a known program", invocation.name),
+            ),
+        };
+        judgement.finish();
+        judgement
     }
+
+    fn judge_entry(&self, entry: &Entry, invocation: &Invocation<'_>, depth: usize) -> Judgement {
+        let mut judgement = Judgement::known();
+        if entry.is_probe(invocation) {
+            judgement.add(Effect::SystemQuery);
+            return judgement;
+        }
+        if let Some(grammar) = entry.grammar.and_then(raw_grammar) {
+            grammar(self, entry, invocation, &mut judgement);
+            return judgement;
+        }
+        if let Some(reason) = &entry.opaque {
+            judgement.effects.extend(entry.effects.iter().copied());
+            judgement.make_opaque(
+                if entry.effects.contains(&Effect::RunsProjectCode) {
+                    "project-code"
+                } else {
+                    "opaque-program"
+                },
+                reason.clone(),
+            );
+            return judgement;
+        }
+        let stops = entry.subcommands || entry.operands.has_command();
+        let scanned = scan::scan(entry, invocation.args, stops);
+        if entry.subcommands && depth < 4 {
+            self.judge_subcommand(entry, &scanned, invocation, depth, &mut judgement);
+            return judgement;
+        }
+        apply::apply(entry, &scanned, invocation, &mut judgement);
+        if let Some(grammar) = entry.grammar.and_then(scanned_grammar) {
+            grammar(entry, &scanned, invocation, &mut judgement);
+        }
+        judgement
+    }
+
+    fn judge_subcommand(
+        &self,
+        entry: &Entry,
+        scanned: &scan::Scanned<'_>,
+        invocation: &Invocation<'_>,
+        depth: usize,
+        judgement: &mut Judgement,
+    ) {
+        apply::apply(entry, scanned, invocation, judgement);
+        let Some(first) = scanned.first_operand else {
+            // Without a subcommand these programs print their usage or a listing, unless the
+            // grammar says more (`git stash`).
+            if let Some(grammar) = entry.grammar.and_then(scanned_grammar) {
+                grammar(entry, scanned, invocation, judgement);
+            }
+            return;
+        };
+        let sub = invocation
+            .args
+            .get(first)
+            .and_then(|word| word.as_literal());
+        let found = sub
+            .map(|sub| format!("{} {sub}", entry.name))
+            .and_then(|name| self.registry.get(&name));
+        match found {
+            Some(Ok(sub_entry)) => {
+                let inner = Invocation {
+                    name: &sub_entry.name,
+                    args: invocation.args.get(first + 1..).unwrap_or_default(),
+                    stdin: invocation.stdin,
+                };
+                let below = self.judge_entry(sub_entry, &inner, depth + 1);
+                merge(judgement, below);
+                if entry.name == "git" {
+                    git::after_subcommand(scanned, sub_entry, judgement);
+                }
+            }
+            Some(Err(error)) => judgement.make_opaque("broken-entry", error.to_string()),
+            None => {
+                if entry.name == "git" {
+                    git::unlisted_subcommand(judgement);
+                }
+                judgement.make_opaque(
+                    "unlisted-subcommand",
+                    format!(
+                        "`{} {}` is not listed",
+                        entry.name,
+                        invocation
+                            .args
+                            .get(first)
+                            .map(|word| word.display())
+                            .unwrap_or_default()
+                    ),
+                );
+            }
+        }
+    }
+}
+
+/// Adds what `below` does to `judgement`.
+fn merge(judgement: &mut Judgement, below: Judgement) {
+    if below.effects_known == Effects::Opaque {
+        judgement.effects_known = Effects::Opaque;
+    }
+    judgement.effects.extend(below.effects);
+    judgement.paths.extend(below.paths);
+    judgement.hosts.extend(below.hosts);
+    judgement.nested.extend(below.nested);
+    judgement.wrapper |= below.wrapper;
+    judgement.walks |= below.walks;
+    judgement.opaque.extend(below.opaque);
+    judgement.cwd.extend(below.cwd);
+    judgement.conditions.extend(below.conditions);
+    judgement.nested_beneath |= below.nested_beneath;
+}
+
+/// A grammar that reads the arguments itself.
+type RawGrammar = fn(&Catalogue, &Entry, &Invocation<'_>, &mut Judgement);
+
+/// A grammar that adds to what the flag table gave.
+type ScannedGrammar = fn(&Entry, &scan::Scanned<'_>, &Invocation<'_>, &mut Judgement);
+
+fn raw_grammar(grammar: Grammar) -> Option<RawGrammar> {
+    Some(match grammar {
+        Grammar::Find => find::judge,
+        Grammar::Test => small::test,
+        Grammar::Dd => small::dd,
+        Grammar::Kill => small::kill,
+        Grammar::Ps => small::ps,
+        Grammar::Tar => tar::judge,
+        _ => return None,
+    })
+}
+
+fn scanned_grammar(grammar: Grammar) -> Option<ScannedGrammar> {
+    Some(match grammar {
+        Grammar::Awk => awk::judge,
+        Grammar::Curl => curl::judge,
+        Grammar::Date => small::date,
+        Grammar::Env => wrappers::env,
+        Grammar::Git => git::judge,
+        Grammar::Interpreter => interpreters::interpreter,
+        Grammar::Jq => jq::judge,
+        Grammar::Sed => sed::judge,
+        Grammar::Shell => interpreters::shell,
+        Grammar::Eval => builtins::eval,
+        Grammar::Source => builtins::source,
+        Grammar::Trap => builtins::trap,
+        Grammar::Alias => builtins::alias,
+        Grammar::ShellSet => builtins::shell_set,
+        Grammar::ShellOptions => builtins::shell_options,
+        Grammar::Declare => builtins::declare,
+        Grammar::Command => builtins::command,
+        Grammar::Compgen => builtins::compgen,
+        Grammar::Let => builtins::arithmetic,
+        Grammar::Man => small::man,
+        Grammar::Yq => jq::yq,
+        Grammar::Sql => sql::judge,
+        Grammar::VariableName => small::variable_name,
+        Grammar::Xargs => wrappers::xargs,
+        Grammar::Find
+        | Grammar::Test
+        | Grammar::Dd
+        | Grammar::Kill
+        | Grammar::Ps
+        | Grammar::Tar => return None,
+    })
 }

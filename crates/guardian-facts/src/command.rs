@@ -374,6 +374,17 @@ pub enum Nested {
     },
 }
 
+/// What must hold of the machine for a [`Judgement`] to be true. The catalogue asks nothing of the
+/// machine itself: whoever has the probe checks these and makes the command opaque otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Condition {
+    /// The repository's effective config and attributes run nothing (SPEC §6.1 "Git runs what a
+    /// repository's config says").
+    CleanGitConfig,
+    /// The repository's hooks are unchanged since the session began.
+    UnchangedGitHooks,
+}
+
 /// What the catalogue says of one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
@@ -393,6 +404,14 @@ pub struct Judgement {
     pub walks: bool,
     /// Why it is opaque: `(code, sentence)`.
     pub opaque: Vec<(&'static str, String)>,
+    /// Directory that the command changes to before it touches any of its paths (`git -C`,
+    /// `tar -C`). Several changes follow each other (`git -C a -C b`).
+    pub cwd: Vec<Word>,
+    /// What must hold for this judgement to be true.
+    pub conditions: Vec<Condition>,
+    /// Paths of what is nested stand for everything beneath them (`find src -exec rm {} +`):
+    /// accesses of the nested commands are recursive, and one that reads walks.
+    pub nested_beneath: bool,
 }
 
 impl Judgement {
@@ -418,6 +437,9 @@ impl Judgement {
             wrapper: false,
             walks: false,
             opaque: Vec::new(),
+            cwd: Vec::new(),
+            conditions: Vec::new(),
+            nested_beneath: false,
         }
     }
 }

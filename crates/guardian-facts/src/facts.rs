@@ -88,6 +88,9 @@ pub struct Facts {
     pub opacity: Vec<Opacity>,
     /// Is every command known?
     pub reading: Reading,
+    /// Targets of recursive deletes that git ignores in the workspace (resolved paths): the floor
+    /// exempts regenerable directories among them (SPEC §7.3).
+    pub git_ignored: Vec<std::path::PathBuf>,
     /// What the loose reading saw; empty when `reading` is Complete and nothing is opaque.
     pub findings: Vec<LooseFinding>,
     /// One line for people: "deletes build/ in the workspace".
@@ -106,6 +109,7 @@ impl Facts {
             code_files: Vec::new(),
             opacity: Vec::new(),
             reading: Reading::Complete,
+            git_ignored: Vec::new(),
             findings: Vec::new(),
             summary: String::new(),
         }

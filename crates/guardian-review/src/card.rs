@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use guardian_facts::{AccessKind, Scope};
+use guardian_facts::{AccessKind, Scope, Sensitivity};
 use guardian_rules::AllowedDecision;
 use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -19,6 +19,8 @@ use crate::{ReviewRequest, ShownPath};
 const QUOTED_COLUMNS: usize = 96;
 /// Paths that are listed before the rest is counted.
 const PATHS: usize = 20;
+/// Warnings that are listed before the rest is counted.
+const WARNINGS: usize = 30;
 
 /// A request as people see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,33 +202,27 @@ fn path_line(path: &ShownPath) -> String {
     format!("{verb} {}{beneath} ({scope})", one_line(&path.path))
 }
 
+/// Warnings, gravest first: a flood of small ones must not hide a great one.
 fn warnings(request: &ReviewRequest) -> Vec<String> {
     let mut warnings = Vec::new();
     for path in &request.paths {
-        let shown = one_line(&path.path);
-        let classes = [
-            (path.sensitivity.secret, "may hold credentials"),
-            (path.sensitivity.protected, "can make code run later"),
-            (path.sensitivity.sensitive, "is private to you"),
-            (path.sensitivity.guardian, "belongs to guardian itself"),
-        ];
-        for (_, text) in classes.iter().filter(|(is, _)| *is) {
-            warnings.push(format!("{shown} {text}"));
-        }
-        let changes = matches!(path.access, AccessKind::Write | AccessKind::Delete);
-        if changes && path.links > 1 {
-            let others = path.links - 1;
-            let names = if others == 1 { "name" } else { "names" };
-            warnings.push(format!(
-                "{shown} has {others} other {names} (hard links): they change too"
-            ));
-        }
         if let Some(when_empty) = &path.when_empty {
+            let (shown, when_empty) = (one_line(&path.path), one_line(when_empty));
             warnings.push(format!(
-                "{shown} is {} if its unknown part is empty",
-                one_line(when_empty)
+                "{shown} is {when_empty} if its unknown part is empty"
             ));
         }
+    }
+    type IsOfClass = fn(Sensitivity) -> bool;
+    let classes: [(IsOfClass, &str); 4] = [
+        (|classes| classes.guardian, "belongs to guardian itself"),
+        (|classes| classes.sensitive, "is private to you"),
+        (|classes| classes.protected, "can make code run later"),
+        (|classes| classes.secret, "may hold credentials"),
+    ];
+    for (is, text) in classes {
+        let paths = request.paths.iter().filter(|path| is(path.sensitivity));
+        warnings.extend(paths.map(|path| format!("{} {text}", one_line(&path.path))));
     }
     for code in request.code.iter().filter(|code| code.changed_by_session) {
         warnings.push(format!(
@@ -234,21 +230,41 @@ fn warnings(request: &ReviewRequest) -> Vec<String> {
             one_line(&code.path)
         ));
     }
+    if request.args_preview.masked {
+        warnings.push("values that look like secrets are masked".to_owned());
+    }
+    if !request.is_shown_whole() {
+        warnings.push("too long to be shown whole; it can be allowed once only".to_owned());
+    }
+    warnings.extend(request.paths.iter().filter_map(hard_links));
     warnings.extend(
         request
             .unknowns
             .iter()
             .map(|reason| format!("not known: {}", one_line(reason))),
     );
-    if request.args_preview.masked {
-        warnings.push("values that look like secrets are masked".to_owned());
-    }
-    if !request.args_preview.whole || request.code.iter().any(|code| !code.whole) {
-        warnings.push("too long to be shown whole; it can be allowed once only".to_owned());
-    }
     let mut seen = BTreeSet::new();
     warnings.retain(|warning| seen.insert(warning.clone()));
+    if warnings.len() > WARNINGS {
+        let rest = warnings.len() - WARNINGS;
+        warnings.truncate(WARNINGS);
+        warnings.push(format!("and {rest} more warnings"));
+    }
     warnings
+}
+
+/// A change of a file with several names changes all of them.
+fn hard_links(path: &ShownPath) -> Option<String> {
+    let changes = matches!(path.access, AccessKind::Write | AccessKind::Delete);
+    let others = path
+        .links
+        .checked_sub(1)
+        .filter(|others| changes && *others > 0)?;
+    let names = if others == 1 { "name" } else { "names" };
+    let shown = one_line(&path.path);
+    Some(format!(
+        "{shown} has {others} other {names} (hard links): they change too"
+    ))
 }
 
 fn choices(request: &ReviewRequest) -> Vec<Choice> {

@@ -41,7 +41,8 @@ pub enum StepResult {
     Decided(Answer),
     /// It left the decision to others.
     Abstained,
-    /// It said allow where only a person may (SPEC §8): taken as an abstention.
+    /// It said allow where only a person may ([`ReviewRequest::automatic_may_allow`]): taken as an
+    /// abstention.
     AllowNotItsToGive,
     /// It was not asked: the breaker is open.
     SkippedByBreaker,
@@ -165,7 +166,7 @@ impl Chain {
             }
             Ok(Answer::AllowOnce) => {
                 let offered = request.offered().contains(&AllowedDecision::AllowOnce);
-                if request.human_only || !offered {
+                if !request.automatic_may_allow() || !offered {
                     review.note(link, StepResult::AllowNotItsToGive);
                     return Next::Go;
                 }

@@ -1,7 +1,12 @@
 //! What is asked.
 
-use guardian_facts::{Access, AccessKind, Effects, Facts, FileKind, Scope, Sensitivity, Target};
+use std::borrow::Cow;
+
+use guardian_facts::{
+    Access, AccessKind, Effect, Effects, Facts, FileKind, Scope, Sensitivity, Target,
+};
 pub use guardian_redact::Preview as ArgsPreview;
+use guardian_redact::Redactor;
 use guardian_rules::{AllowedDecision, Grant, ToolRisk, Verdict};
 use serde_json::Value;
 
@@ -151,6 +156,8 @@ pub struct ReviewRequest {
     pub delegate: Option<String>,
     /// Automatic reviewers may deny or abstain, never allow.
     pub human_only: bool,
+    /// It reaches the network, or may.
+    pub network: bool,
 }
 
 /// Who asks, for [`ReviewRequest::new`].
@@ -182,7 +189,12 @@ impl ReviewRequest {
             .commands
             .iter()
             .any(|one| one.effects_known == Effects::Opaque);
-        Self {
+        let network = !facts.endpoints.is_empty()
+            || facts
+                .commands
+                .iter()
+                .any(|one| one.has(Effect::Network) || one.has(Effect::RemoteHost));
+        let mut request = Self {
             request_id: ids.request_id,
             session_id: ids.session_id,
             turn_id: ids.turn_id,
@@ -202,7 +214,54 @@ impl ReviewRequest {
             grant: verdict.session_grant.clone(),
             delegate: None,
             human_only: verdict.human_only || opaque,
+            network,
+        };
+        request.redact(&Redactor::builtin());
+        request
+    }
+
+    /// Hides secrets in every text that people or reviewers see. [`Self::new`] does it with the
+    /// known shapes; a host does it again when all fields are filled in, with the values of its
+    /// own secret environment variables. A suggestion's `rule` is stored and stays as it is.
+    pub fn redact(&mut self, redactor: &Redactor) {
+        let mut masked = false;
+        let mut hide = |text: &mut String| {
+            if let Cow::Owned(hidden) = redactor.redact_text(text) {
+                masked |= hidden != *text;
+                *text = hidden;
+            }
+        };
+        hide(&mut self.summary);
+        hide(&mut self.reason);
+        self.unknowns.iter_mut().for_each(&mut hide);
+        self.notes.iter_mut().for_each(&mut hide);
+        self.suggestions
+            .iter_mut()
+            .for_each(|one| hide(&mut one.sentence));
+        for path in &mut self.paths {
+            hide(&mut path.path);
+            path.when_empty.iter_mut().for_each(&mut hide);
         }
+        for code in &mut self.code {
+            hide(&mut code.path);
+            hide(&mut code.text);
+        }
+        self.args_preview.value = redactor.redact_value(&self.args_preview.value);
+        self.facts = redactor.redact_value(&self.facts);
+        self.args_preview.masked |= masked;
+    }
+
+    /// An automatic reviewer may allow it: no person is needed, all of it is shown, and nothing
+    /// hidden could travel (SPEC §8).
+    #[must_use]
+    pub fn automatic_may_allow(&self) -> bool {
+        !self.human_only && self.is_shown_whole() && !(self.args_preview.masked && self.network)
+    }
+
+    /// Nothing of the arguments or of the code that it runs is cut.
+    #[must_use]
+    pub fn is_shown_whole(&self) -> bool {
+        self.args_preview.whole && self.code.iter().all(|one| one.whole)
     }
 
     /// What a human may answer to this request, in the order of [`AllowedDecision`].
@@ -213,7 +272,7 @@ impl ReviewRequest {
     /// anything is.
     #[must_use]
     pub fn offered(&self) -> Vec<AllowedDecision> {
-        let shown_whole = self.args_preview.whole && self.code.iter().all(|one| one.whole);
+        let shown_whole = self.is_shown_whole();
         let mut offered: Vec<AllowedDecision> = self
             .allowed_decisions
             .iter()

@@ -4,15 +4,17 @@ mod answers;
 pub(crate) mod cover;
 mod hits;
 mod items;
+mod proof;
 
 use guardian_facts::{Facts, Sensitivity, Target};
 
 use crate::matrix::mode_refusal;
 use crate::verdict::{AllowedDecision, Cause, Decision, TraceStep, Verdict};
-use crate::{Policy, Preset, Situation, ToolRisk};
+use crate::{Policy, Situation, ToolRisk};
 
 pub(crate) use hits::{Hit, View};
-pub(crate) use items::{Item, items_of};
+pub(crate) use items::Item;
+pub use proof::accepted_key;
 
 /// Decides. Pure, total, deterministic.
 ///
@@ -67,7 +69,13 @@ pub fn evaluate(facts: &Facts, situation: &Situation, policy: &Policy) -> Verdic
         };
     }
 
-    let coverage = cover::coverage(facts, situation, policy);
+    let view = View {
+        facts,
+        tool: &facts.tool,
+        situation,
+        policy,
+    };
+    let coverage = cover::coverage(&view);
     trace.extend(coverage.trace.iter().cloned());
 
     let asks: Vec<&Hit> = hits
@@ -86,15 +94,20 @@ pub fn evaluate(facts: &Facts, situation: &Situation, policy: &Policy) -> Verdic
         };
     }
 
-    if policy.preset() == Preset::Strict
+    if policy.preset().data().asks_for_high_risk
         && situation.tool_risk != ToolRisk::Low
         && !coverage.only_scratch
     {
-        let reason = "the preset `strict` asks for every call that is not low risk".to_owned();
-        trace.push(step("preset.strict", Some(Decision::Ask), &reason));
+        let name = policy.preset().name();
+        let reason = format!("the preset `{name}` asks for every call that is not low risk");
+        trace.push(step(
+            &format!("preset.{name}"),
+            Some(Decision::Ask),
+            &reason,
+        ));
         return Verdict {
-            cause: Cause::Preset("strict".to_owned()),
-            decided_by: vec!["preset.strict".to_owned()],
+            cause: Cause::Preset(name.to_owned()),
+            decided_by: vec![format!("preset.{name}")],
             reasons: vec![reason],
             allowed_decisions: vec![AllowedDecision::AllowOnce, AllowedDecision::Deny],
             human_only: answers::human_only(facts),
@@ -111,6 +124,7 @@ pub fn evaluate(facts: &Facts, situation: &Situation, policy: &Policy) -> Verdic
             reasons: coverage.reasons,
             trace,
             human_only: false,
+            relies_on_sandbox: coverage.relies_on_sandbox,
             ..asked(facts)
         };
     }
@@ -124,11 +138,7 @@ pub fn evaluate(facts: &Facts, situation: &Situation, policy: &Policy) -> Verdic
     Verdict {
         cause: answers::uncovered_cause(facts, situation, &coverage.uncovered),
         decided_by: vec!["otherwise".to_owned()],
-        reasons: coverage
-            .uncovered
-            .iter()
-            .map(|missing| missing.reason.clone())
-            .collect(),
+        reasons: coverage.missing.clone(),
         allowed_decisions: answers::allowed_decisions(
             facts,
             situation,
@@ -195,6 +205,7 @@ fn asked(facts: &Facts) -> Verdict {
         allowed_decisions: Vec::new(),
         human_only: true,
         session_grant: None,
+        relies_on_sandbox: false,
         touches: touched_classes(facts),
         trace: Vec::new(),
     }

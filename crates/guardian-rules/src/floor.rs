@@ -2,12 +2,25 @@
 //! (SPEC §3, §7.3). One rule per file, named by its id; the documentation of each rule is on the
 //! rule itself and harvested into [`FloorRule::docs`].
 
+mod destructive;
+mod devices;
+mod fork_bomb;
 mod guardian_files;
+mod persistence;
+mod privilege;
 mod protected_files;
+mod publishes;
+mod remote_code;
+mod runs_guardian;
 mod scratch_escape;
 mod secret_files;
+mod secrets_with_network;
+mod sensitive_beneath;
 mod sensitive_paths;
+mod system_delete;
+mod targets;
 mod unread_overwrite;
+mod unresolved_delete;
 
 use crate::evaluate::View;
 use crate::verdict::{Cause, Decision};
@@ -106,9 +119,21 @@ pub(crate) use floor_rule;
 /// All floor rules, the most telling first.
 static FLOOR: &[&FloorRule] = &[
     &guardian_files::RULE,
+    &runs_guardian::RULE,
+    &system_delete::RULE,
+    &devices::RULE,
+    &fork_bomb::RULE,
     &sensitive_paths::RULE,
     &scratch_escape::RULE,
+    &secrets_with_network::RULE,
+    &remote_code::RULE,
+    &privilege::RULE,
+    &persistence::RULE,
     &protected_files::RULE,
+    &unresolved_delete::RULE,
+    &sensitive_beneath::RULE,
+    &destructive::RULE,
+    &publishes::RULE,
     &secret_files::RULE,
     &unread_overwrite::RULE,
 ];

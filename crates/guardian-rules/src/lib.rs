@@ -9,21 +9,30 @@
 //! rules of all layers) and [`Verdict`].
 
 pub mod evaluate;
+pub mod explain;
 pub mod floor;
 pub mod grant;
 pub mod matrix;
 pub mod mode;
 pub mod policy;
 pub mod situation;
+pub mod suggest;
 pub mod tools;
 pub mod verdict;
+pub mod wire;
 
-pub use evaluate::evaluate;
+pub use evaluate::{accepted_key, evaluate};
+pub use explain::{explain, explain_floor_rule};
 pub use floor::{FloorEffect, FloorExample, FloorRule, floor_rules};
 pub use grant::{Grant, GrantScope};
 pub use matrix::{ModeRefusal, mode_refusal};
 pub use mode::{OperatingMode, PermissionMode, SessionPermissionMode};
-pub use policy::{Layer, Policy, Preset};
+pub use policy::{
+    CompileContext, ExampleReader, Layer, Policy, PolicyChange, PolicyError, PolicyErrors,
+    PolicyText, Preset, Trust, check_examples, policy_schema,
+};
 pub use situation::{SandboxState, Situation, ToolKind, ToolRisk};
+pub use suggest::{Suggestion, suggest};
 pub use tools::{tool_kind, tool_risk};
 pub use verdict::{AllowedDecision, Cause, Decision, TraceStep, Verdict};
+pub use wire::VerdictV1;

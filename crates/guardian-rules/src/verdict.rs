@@ -119,6 +119,9 @@ pub struct Verdict {
     pub human_only: bool,
     /// The grant that `allow-session` would create.
     pub session_grant: Option<crate::Grant>,
+    /// Allowed only because the sandbox is in force: the host must confine the call, and ask where
+    /// it cannot.
+    pub relies_on_sandbox: bool,
     /// Classes of all paths the call touches (for the card).
     pub touches: Sensitivity,
     /// Everything that was considered.

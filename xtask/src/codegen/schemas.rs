@@ -2,11 +2,21 @@
 
 use std::path::PathBuf;
 
+use guardian_facts::input::tool_catalogue;
 use guardian_review::ReviewConfig;
 use guardian_review::wire::{PostedV1, RequestV1};
 use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::Value;
 
 use super::Generated;
+
+/// The arguments of each built-in tool.
+pub(crate) fn tools() -> anyhow::Result<Vec<Generated>> {
+    tool_catalogue()
+        .iter()
+        .map(|tool| value(&format!("tools/{}.schema.json", tool.name), &tool.schema))
+        .collect()
+}
 
 /// What `permissions.request` carries, and what a command reviewer reads.
 pub(crate) fn review() -> anyhow::Result<Vec<Generated>> {
@@ -23,8 +33,17 @@ pub(crate) fn review_config() -> anyhow::Result<Vec<Generated>> {
 
 /// The schema of one type, in `schemas/`.
 fn file<T: JsonSchema>(name: &str) -> anyhow::Result<Generated> {
-    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
-    let mut content = serde_json::to_string_pretty(&schema)?;
+    value(
+        name,
+        SchemaGenerator::default()
+            .into_root_schema_for::<T>()
+            .as_value(),
+    )
+}
+
+/// A schema as a file in `schemas/`.
+fn value(name: &str, schema: &Value) -> anyhow::Result<Generated> {
+    let mut content = serde_json::to_string_pretty(schema)?;
     content.push('\n');
     Ok(Generated {
         path: PathBuf::from("schemas").join(name),

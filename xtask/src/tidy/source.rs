@@ -34,8 +34,16 @@ const BANS: &[Ban] = &[
             "crates/guardian-supervisor/",
             // Its own data directory.
             "crates/guardian-store/",
-            // Configuration and policy files, by name.
+            // By name: configuration files, scratch directories beneath the data directory, and
+            // resolving the data directory or a workspace that the operator named.
             "crates/guardian-host/src/config.rs",
+            "crates/guardian-host/src/scratch.rs",
+            "crates/guardian-host/src/host.rs",
+            "crates/guardian-host/src/sessions.rs",
+            "crates/guardian-host/src/check.rs",
+            // The terminal, and the file that `check --batch` names.
+            "crates/guardian-cli/src/terminal.rs",
+            "crates/guardian-cli/src/commands/check.rs",
             "xtask/",
         ],
         why: "only guardian-tools touches the user's files",
@@ -60,7 +68,7 @@ const BANS: &[Ban] = &[
 ];
 
 /// Lines of code (without blank lines, comments and tests) after which a module is to be split.
-const MODULE_LINES: usize = 500;
+const MODULE_LINES: usize = 600;
 
 /// Modules that are data in the form of code.
 const CATALOGUES: &[&str] = &["crates/guardian-facts/src/catalogue"];

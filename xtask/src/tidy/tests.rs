@@ -199,7 +199,7 @@ fn a_clippy_toml_below_the_root_is_found() {
 
 #[test]
 fn a_long_module_is_found_and_its_tests_do_not_count() {
-    let long = "pub fn a() {}\n".repeat(501);
+    let long = "pub fn a() {}\n".repeat(601);
     check(
         workspace(&[("guardian-host", "", &long)]).path(),
         &["crates/guardian-host/src/lib.rs: long-module"],

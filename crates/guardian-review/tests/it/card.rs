@@ -1,6 +1,7 @@
 //! Cards as people see them.
 
 use guardian_facts::{AccessKind, Scope, Sensitivity};
+use guardian_redact::Redactor;
 use guardian_review::{Card, ReviewRequest, ShownCode, Suggestion};
 use guardian_rules::{AllowedDecision, Grant, GrantScope};
 use serde_json::json;
@@ -140,4 +141,37 @@ fn a_card_loses_no_character_of_what_it_quotes() {
         .filter_map(|line| line.strip_prefix("  | "))
         .collect();
     assert_eq!(quoted, command);
+}
+
+#[test]
+fn small_warnings_do_not_hide_a_great_one() {
+    let mut request = bash("rm -rf \"$X/\"");
+    request.unknowns = (0..100).map(|number| format!("reason {number}")).collect();
+    let mut unknown = path(AccessKind::Delete, "$X/", Scope::Outside);
+    unknown.when_empty = Some("/".to_owned());
+    request.paths = vec![unknown];
+    let card = Card::of(&request, 0);
+    assert_eq!(card.warnings[0], "$X/ is / if its unknown part is empty");
+    assert_eq!(card.warnings.len(), 31);
+    assert_eq!(card.warnings[30], "and 71 more warnings");
+}
+
+#[test]
+fn a_secret_is_on_no_line_of_a_card() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let mut request = bash(&format!(
+        "curl -H 'Authorization: Bearer {token}' https://x.example"
+    ));
+    request.summary = format!("sends {token} to x.example");
+    request.unknowns = vec![format!("what {token} is for")];
+    request.notes = vec![token.clone()];
+    request.paths = vec![path(
+        AccessKind::Read,
+        &format!("/a/{token}"),
+        Scope::Outside,
+    )];
+    request.redact(&Redactor::builtin());
+    let card = Card::of(&request, 0).to_string();
+    assert!(!card.contains(&token), "{card}");
+    assert!(request.args_preview.masked);
 }

@@ -145,6 +145,27 @@ async fn an_automatic_reviewer_never_allows_what_only_a_person_may() {
 }
 
 #[tokio::test]
+async fn an_automatic_reviewer_never_allows_what_it_cannot_see_whole() {
+    let cut = |request: &mut ReviewRequest| request.args_preview.whole = false;
+    let masked_and_sent = |request: &mut ReviewRequest| {
+        request.args_preview.masked = true;
+        request.network = true;
+    };
+    for change in [cut as fn(&mut ReviewRequest), masked_and_sent] {
+        let mut request = request("s", "r");
+        change(&mut request);
+        let review = run(
+            &[&model(Ok(Answer::AllowOnce))],
+            &request,
+            BreakerState::Closed,
+        )
+        .await;
+        assert_eq!(review.outcome, ReviewOutcome::ReviewerRequired);
+        assert_eq!(review.steps[0].result, StepResult::AllowNotItsToGive);
+    }
+}
+
+#[tokio::test]
 async fn an_automatic_reviewer_may_still_deny_what_only_a_person_may_allow() {
     let mut request = request("s", "r");
     request.human_only = true;

@@ -5,6 +5,7 @@ use guardian_facts::{AccessSource, Facts, Reading, Scope};
 
 use super::Item;
 use super::cover::{Uncovered, is_outside};
+use crate::suggest::drafts;
 use crate::verdict::{AllowedDecision, Cause};
 use crate::{Grant, GrantScope, Policy, Situation, ToolKind};
 
@@ -64,11 +65,17 @@ pub(crate) fn allowed_decisions(
     policy: &Policy,
     grantable: bool,
 ) -> Vec<AllowedDecision> {
-    let _ = (facts, situation, policy);
     let mut decisions = vec![AllowedDecision::AllowOnce];
     if grantable {
         decisions.push(AllowedDecision::AllowSession);
     }
+    let mut always: Vec<AllowedDecision> = drafts(facts, situation, policy)
+        .into_iter()
+        .map(|draft| draft.answer)
+        .collect();
+    always.sort();
+    always.dedup();
+    decisions.extend(always);
     decisions.push(AllowedDecision::Deny);
     decisions
 }

@@ -1,11 +1,13 @@
 //! Allow: EVERY fact of the call is covered by something that may cover it (SPEC §5, 4).
 
 use guardian_facts::command::{Effect, Effects};
-use guardian_facts::{Access, AccessKind, AccessSource, Facts, Reading, Scope, Target};
+use guardian_facts::{Access, AccessKind, AccessSource, Facts, Reading, RootPaths, Scope, Target};
 
-use super::{Item, items_of};
+use super::hits::View;
+use super::items::{Item, items_of};
+use super::proof::{Proven, proof_of};
 use crate::verdict::{Cause, Decision, TraceStep};
-use crate::{GrantScope, PermissionMode, Policy, Situation, ToolKind, ToolRisk};
+use crate::{GrantScope, PermissionMode, Situation, ToolKind, ToolRisk};
 
 /// What covers an item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +16,10 @@ pub(crate) enum Cover {
     PermissionMode,
     /// A session grant.
     Grant,
+    /// An allow rule, by id.
+    Rule(String),
+    /// The preset's proof.
+    Preset,
     /// Low risk inside the roots.
     LowRisk,
     /// Beneath the session's scratch directory.
@@ -36,6 +42,8 @@ pub(crate) struct Uncovered {
 pub(crate) struct Coverage {
     /// What nothing covers.
     pub(crate) uncovered: Vec<Uncovered>,
+    /// What is missing, for people, each sentence once.
+    pub(crate) missing: Vec<String>,
     /// Why it is allowed, if it is.
     pub(crate) cause: Cause,
     /// What covers it, sorted.
@@ -44,45 +52,44 @@ pub(crate) struct Coverage {
     pub(crate) reasons: Vec<String>,
     /// Every item is covered by scratch.
     pub(crate) only_scratch: bool,
+    /// At least one item is covered only while the sandbox is in force.
+    pub(crate) relies_on_sandbox: bool,
     /// One step per thing that covers something.
     pub(crate) trace: Vec<TraceStep>,
 }
 
 /// Looks for a cover for each item.
-pub(crate) fn coverage(facts: &Facts, situation: &Situation, policy: &Policy) -> Coverage {
-    let _ = policy;
+pub(crate) fn coverage(view: &View<'_>) -> Coverage {
     let mut uncovered = Vec::new();
     let mut covers: Vec<Cover> = Vec::new();
     let mut only_scratch = true;
-    for item in items_of(facts) {
-        match cover_of(item, facts, situation) {
-            Some(cover) => {
+    let mut relies_on_sandbox = false;
+    for item in items_of(view.facts) {
+        match cover_of(item, view) {
+            Some((cover, proven)) => {
                 only_scratch &= cover == Cover::Scratch;
+                relies_on_sandbox |= proven == Proven::Confined;
                 if !covers.contains(&cover) {
                     covers.push(cover);
                 }
             }
             None => {
                 only_scratch = false;
-                uncovered.push(Uncovered {
-                    item,
-                    reason: missing(item, facts, situation),
-                });
+                let reason = missing(item, view.facts, view.situation);
+                uncovered.push(Uncovered { item, reason });
             }
         }
     }
     covers.sort();
-    let names: Vec<String> = covers
-        .iter()
-        .map(|cover| cover_name(cover).to_owned())
-        .collect();
-    let cause = covers.first().map_or(Cause::NotCovered, cover_cause);
+    uncovered.sort_by(|left, right| {
+        (rank(left.item), &left.reason).cmp(&(rank(right.item), &right.reason))
+    });
     let trace = covers
         .iter()
         .map(|cover| TraceStep {
-            rule: cover_name(cover).to_owned(),
+            rule: cover_name(cover, view),
             decision: Some(Decision::Allow),
-            note: cover_reason(cover, facts, situation),
+            note: cover_reason(cover, view),
         })
         .chain(uncovered.iter().map(|missing| TraceStep {
             rule: "allow".to_owned(),
@@ -90,42 +97,77 @@ pub(crate) fn coverage(facts: &Facts, situation: &Situation, policy: &Policy) ->
             note: missing.reason.clone(),
         }))
         .collect();
+    let mut decided_by: Vec<String> = covers.iter().map(|cover| cover_name(cover, view)).collect();
+    decided_by.sort();
     Coverage {
+        cause: covers
+            .first()
+            .map_or(Cause::NotCovered, |cover| cover_cause(cover, view)),
+        decided_by,
+        missing: uncovered
+            .iter()
+            .fold(Vec::new(), |mut reasons, missing: &Uncovered| {
+                if !reasons.contains(&missing.reason) {
+                    reasons.push(missing.reason.clone());
+                }
+                reasons
+            }),
         uncovered,
-        cause,
-        decided_by: names,
         reasons: covers
             .iter()
-            .map(|cover| cover_reason(cover, facts, situation))
+            .map(|cover| cover_reason(cover, view))
             .collect(),
         only_scratch,
+        relies_on_sandbox,
         trace,
     }
 }
 
-fn cover_of(item: Item, facts: &Facts, situation: &Situation) -> Option<Cover> {
+/// Uncovered items in the order in which people should read them.
+fn rank(item: Item) -> u8 {
+    match item {
+        Item::Call => 0,
+        Item::Command(_) => 1,
+        Item::Access(_) => 2,
+        Item::Redirect { .. } => 3,
+        Item::Endpoint(_) => 4,
+        Item::Assignment { .. } => 5,
+    }
+}
+
+/// Something covers the item.
+pub(crate) fn is_covered(item: Item, view: &View<'_>) -> bool {
+    cover_of(item, view).is_some()
+}
+
+fn cover_of(item: Item, view: &View<'_>) -> Option<(Cover, Proven)> {
+    let facts = view.facts;
+    let anyway = |cover| Some((cover, Proven::Anyway));
     if let Item::Access(index) = item
-        && is_scratch(&facts.accesses[index])
-        && (situation.tool_kind != ToolKind::Foreign)
+        && is_scratch(&facts.accesses[index], &view.situation.roots)
+        && view.situation.tool_kind != ToolKind::Foreign
     {
-        return Some(Cover::Scratch);
+        return anyway(Cover::Scratch);
     }
-    if low_risk_covers(item, facts, situation) {
-        return Some(Cover::LowRisk);
+    if low_risk_covers(item, facts, view.situation) {
+        return anyway(Cover::LowRisk);
     }
-    if mode_covers(item, facts, situation) {
-        return Some(Cover::PermissionMode);
+    if mode_covers(item, facts, view.situation) {
+        return anyway(Cover::PermissionMode);
     }
-    if grant_covers(item, facts, situation) {
-        return Some(Cover::Grant);
+    if grant_covers(item, facts, view.situation) {
+        return anyway(Cover::Grant);
+    }
+    if let Some(id) = rule_covers(item, view) {
+        return anyway(Cover::Rule(id));
     }
     if let Item::Command(index) = item
         && facts.reading == Reading::Complete
         && is_transparent_wrapper(facts, index)
     {
-        return Some(Cover::Wrapper);
+        return anyway(Cover::Wrapper);
     }
-    None
+    proof_of(item, view).map(|proven| (Cover::Preset, proven))
 }
 
 /// The permission-mode table of SPEC §1.
@@ -137,6 +179,7 @@ fn mode_covers(item: Item, facts: &Facts, situation: &Situation) -> bool {
                 && matches!(item, Item::Access(index)
                     if scope_of(&facts.accesses[index]) == Some(Scope::Workspace))
         }
+        // a tool of which nothing is known is never covered by a mode
         PermissionMode::Auto => !(situation.tool_kind == ToolKind::Foreign && item == Item::Call),
     }
 }
@@ -167,29 +210,74 @@ fn grant_covers(item: Item, facts: &Facts, situation: &Situation) -> bool {
         .filter(|grant| grant.tool_name == facts.tool)
         .any(|grant| match grant.scope {
             GrantScope::Outside => true,
-            GrantScope::Roots => {
-                !matches!(item, Item::Access(index) if is_outside(&facts.accesses[index]))
-            }
+            GrantScope::Roots => reaches_roots_only(item, facts),
         })
+}
+
+/// The allow rule that names the item. A rule for the tool as a whole reaches as far as a grant
+/// inside the roots.
+fn rule_covers(item: Item, view: &View<'_>) -> Option<String> {
+    let facts = view.facts;
+    let complete = facts.reading == Reading::Complete;
+    let named = match item {
+        Item::Command(index) if complete => command_rule(view, index),
+        Item::Access(index) if complete || facts.commands.is_empty() => view
+            .policy
+            .covers_access(view, &facts.accesses[index])
+            .map(|rule| rule.id.clone()),
+        Item::Endpoint(index) if complete => view
+            .policy
+            .covers_endpoint(view, index)
+            .map(|rule| rule.id.clone()),
+        _ => None,
+    };
+    named.or_else(|| {
+        if !reaches_roots_only(item, facts) {
+            return None;
+        }
+        view.policy.covers_call(view).map(|rule| rule.id.clone())
+    })
+}
+
+/// A command is covered by its own words; one that runs elsewhere also by the words of the command
+/// that sends it there.
+fn command_rule(view: &View<'_>, index: usize) -> Option<String> {
+    let command = &view.facts.commands[index];
+    if command.place.elsewhere {
+        let sender = command.place.inside.filter(|&sender| sender < index)?;
+        return command_rule(view, sender);
+    }
+    view.policy
+        .covers_command(view, index)
+        .map(|rule| rule.id.clone())
+}
+
+fn reaches_roots_only(item: Item, facts: &Facts) -> bool {
+    !matches!(item, Item::Access(index) if is_outside(&facts.accesses[index]))
 }
 
 /// A wrapper with nothing of its own: what it runs is covered, or not, as its own fact.
 fn is_transparent_wrapper(facts: &Facts, index: usize) -> bool {
     let command = &facts.commands[index];
     command.wrapper
+        && !command.place.elsewhere
         && command.effects_known == Effects::Known
+        && crate::policy::is_known_by_name(&command.program)
         && command
             .effects
             .iter()
             .all(|effect| matches!(effect, Effect::Inert | Effect::ShellState))
-        && facts
-            .commands
-            .iter()
-            .any(|inner| inner.place.inside == Some(index))
 }
 
-fn is_scratch(access: &Access) -> bool {
-    scope_of(access) == Some(Scope::Scratch) && access.kind != AccessKind::Execute
+/// Strictly beneath scratch; code that is run from there is not covered by lying there.
+fn is_scratch(access: &Access, roots: &RootPaths) -> bool {
+    let is_the_directory = access.kind == AccessKind::Delete
+        && access
+            .exact()
+            .is_some_and(|path| path.path == roots.scratch);
+    scope_of(access) == Some(Scope::Scratch)
+        && access.kind != AccessKind::Execute
+        && !is_the_directory
 }
 
 /// Where the target lies, when that is known.
@@ -220,11 +308,11 @@ fn missing(item: Item, facts: &Facts, situation: &Situation) -> String {
                 )
             },
         ),
-        Item::Call => format!("{} is asked about", facts.tool),
-        Item::Command(index) => {
-            let command = &facts.commands[index];
-            format!("no rule allows `{}`", command.display())
-        }
+        Item::Call => format!(
+            "{} is asked about unless a rule or a grant names it",
+            facts.tool
+        ),
+        Item::Command(index) => missing_command(index, facts),
         Item::Redirect { command, redirect } => format!(
             "the redirect to `{}` is not covered",
             facts.commands[command].redirects[redirect].target.display()
@@ -235,16 +323,21 @@ fn missing(item: Item, facts: &Facts, situation: &Situation) -> String {
             let path = target_text(access);
             match (access.source, is_outside(access)) {
                 (AccessSource::PathArgument, true) => format!(
-                    "`{path}` lies outside the workspace; a rule naming the path or an outside grant would allow it"
+                    "`{path}` lies outside the workspace; an allow rule naming the path or an outside grant would allow it"
                 ),
-                (_, true) => format!("it {verb} `{path}`, outside the workspace"),
                 (AccessSource::PathArgument, false) if situation.tool_kind == ToolKind::Change => {
                     format!(
-                        "the permission mode asks before {} changes `{path}`",
+                        "the permission mode `{}` asks before {} changes `{path}`",
+                        situation.permission_mode.name(),
                         facts.tool
                     )
                 }
-                _ => format!("it {verb} `{path}`"),
+                (AccessSource::Redirect(_), true) => {
+                    format!("a redirect {verb} `{path}`, outside the workspace")
+                }
+                (AccessSource::Redirect(_), false) => format!("a redirect {verb} `{path}`"),
+                (_, true) => format!("it {verb} `{path}`, outside the workspace"),
+                (_, false) => format!("it {verb} `{path}`"),
             }
         }
         Item::Endpoint(index) => facts.endpoints[index].host.as_ref().map_or_else(
@@ -259,6 +352,34 @@ fn missing(item: Item, facts: &Facts, situation: &Situation) -> String {
             facts.commands[command].assignments[assignment].name
         ),
     }
+}
+
+fn missing_command(index: usize, facts: &Facts) -> String {
+    let command = &facts.commands[index];
+    let text = shortened(&command.display());
+    if command.effects_known == Effects::Opaque {
+        let why = facts
+            .opacity
+            .iter()
+            .find(|opacity| opacity.command == Some(index))
+            .map_or("", |opacity| opacity.reason.as_str());
+        return if why.is_empty() {
+            format!("what `{text}` does is not known, and no rule allows it")
+        } else {
+            format!("what `{text}` does is not known ({why}), and no rule allows it")
+        };
+    }
+    format!("no rule allows `{text}`")
+}
+
+/// At most 120 characters.
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= 120 {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(119).collect();
+    cut.push('…');
+    cut
 }
 
 /// What an access does, as a verb in the third person.
@@ -281,36 +402,45 @@ pub(crate) fn target_text(access: &Access) -> String {
     }
 }
 
-fn cover_name(cover: &Cover) -> &'static str {
+fn cover_name(cover: &Cover, view: &View<'_>) -> String {
     match cover {
-        Cover::Scratch => "scratch",
-        Cover::LowRisk => "low-risk",
-        Cover::PermissionMode => "mode-table",
-        Cover::Grant => "grant",
-        Cover::Wrapper => "wrapper",
+        Cover::Scratch => "scratch".to_owned(),
+        Cover::LowRisk => "low-risk".to_owned(),
+        Cover::PermissionMode => "mode-table".to_owned(),
+        Cover::Grant => "grant".to_owned(),
+        Cover::Wrapper => "wrapper".to_owned(),
+        Cover::Rule(id) => id.clone(),
+        Cover::Preset => format!("preset.{}", view.policy.preset().name()),
     }
 }
 
-fn cover_cause(cover: &Cover) -> Cause {
+fn cover_cause(cover: &Cover, view: &View<'_>) -> Cause {
     match cover {
         Cover::Scratch => Cause::Scratch,
         Cover::LowRisk | Cover::Wrapper => Cause::LowRisk,
         Cover::PermissionMode => Cause::PermissionMode,
         Cover::Grant => Cause::Grant,
+        Cover::Rule(id) => Cause::Rule(id.clone()),
+        Cover::Preset => Cause::Preset(view.policy.preset().name().to_owned()),
     }
 }
 
-fn cover_reason(cover: &Cover, facts: &Facts, situation: &Situation) -> String {
+fn cover_reason(cover: &Cover, view: &View<'_>) -> String {
     match cover {
         Cover::Scratch => "the session's scratch directory needs no permission".to_owned(),
-        Cover::LowRisk => format!("{} is low risk inside the roots", facts.tool),
+        Cover::LowRisk => format!("{} is low risk inside the roots", view.tool),
         Cover::PermissionMode => {
             format!(
                 "the permission mode `{}` allows it",
-                situation.permission_mode.name()
+                view.situation.permission_mode.name()
             )
         }
-        Cover::Grant => format!("{} was granted for this session", facts.tool),
+        Cover::Grant => format!("{} was granted for this session", view.tool),
         Cover::Wrapper => "the wrapper only runs commands that are judged themselves".to_owned(),
+        Cover::Rule(id) => format!("the rule `{id}` allows it"),
+        Cover::Preset => format!(
+            "every effect is proven harmless under the preset `{}`",
+            view.policy.preset().name()
+        ),
     }
 }

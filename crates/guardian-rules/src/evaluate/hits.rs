@@ -1,10 +1,11 @@
 //! The deny and ask sets: everything that ANY fact of the call sets off.
 
-use guardian_facts::Facts;
+use guardian_facts::{AccessSource, Facts};
 
 use crate::floor::{FloorEffect, floor_rules};
+use crate::policy::reaches_network;
 use crate::verdict::{Cause, Decision};
-use crate::{Policy, Situation};
+use crate::{Policy, Situation, ToolKind, ToolRisk};
 
 /// What a rule looks at.
 #[derive(Debug, Clone, Copy)]
@@ -80,7 +81,115 @@ pub(crate) fn collect(facts: &Facts, situation: &Situation, policy: &Policy) -> 
     ranked.into_iter().map(|(_, hit)| hit).collect()
 }
 
+/// Everything that the floor, the preset and the rules say of these facts.
 fn certain(view: &View<'_>) -> Vec<(usize, Hit)> {
+    let mut hits = floor_hits(view);
+    let rank = floor_rules().len();
+    hits.extend(preset_hits(view).into_iter().map(|hit| (rank, hit)));
+    hits.extend(
+        view.policy
+            .hits(view)
+            .into_iter()
+            .map(|hit| (rank + 1, hit)),
+    );
+    hits
+}
+
+/// What the floor says. Its denials of what runs on another machine or in a container become
+/// questions (SPEC §7.3).
+fn floor_hits(view: &View<'_>) -> Vec<(usize, Hit)> {
+    if !view
+        .facts
+        .commands
+        .iter()
+        .any(|command| command.place.elsewhere)
+    {
+        return floor_hits_here(view);
+    }
+    let (here, elsewhere) = split_by_place(view.facts);
+    let mut hits = floor_hits_here(&View {
+        facts: &here,
+        ..*view
+    });
+    hits.extend(
+        floor_hits_here(&View {
+            facts: &elsewhere,
+            ..*view
+        })
+        .into_iter()
+        .map(|(rank, mut hit)| {
+            if hit.decision == Decision::Deny {
+                hit.decision = Decision::Ask;
+                hit.human_only = true;
+                hit.cause = Cause::Floor(hit.rule.clone());
+                hit.reason
+                    .push_str(", on another machine or in a container");
+            }
+            (rank, hit)
+        }),
+    );
+    hits
+}
+
+/// The same facts, once with the accesses and commands of this machine only, once with those of
+/// other places only. Indices stay valid: what does not belong is emptied, not removed.
+fn split_by_place(facts: &Facts) -> (Facts, Facts) {
+    let elsewhere: Vec<bool> = facts
+        .commands
+        .iter()
+        .map(|command| command.place.elsewhere)
+        .collect();
+    let keep = |wanted: bool| {
+        let mut part = facts.clone();
+        part.accesses.retain(|access| match access.source {
+            AccessSource::Command(index) | AccessSource::Redirect(index) => {
+                elsewhere.get(index).copied().unwrap_or(false) == wanted
+            }
+            AccessSource::PathArgument | AccessSource::Walk | AccessSource::Declared => !wanted,
+        });
+        part.code_files
+            .retain(|file| elsewhere.get(file.command).copied().unwrap_or(false) == wanted);
+        for (command, place) in part.commands.iter_mut().zip(&elsewhere) {
+            if *place != wanted {
+                command.effects.clear();
+            }
+        }
+        part
+    };
+    (keep(false), keep(true))
+}
+
+fn preset_hits(view: &View<'_>) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    let preset = view.policy.preset();
+    if preset.data().denies_network && reaches_network(view.facts) {
+        hits.push(Hit {
+            rule: format!("preset.{}", preset.name()),
+            decision: Decision::Deny,
+            cause: Cause::Preset(preset.name().to_owned()),
+            reason: format!("the preset `{}` denies network access", preset.name()),
+            human_only: false,
+        });
+    }
+    let harmless = matches!(
+        view.situation.tool_kind,
+        ToolKind::Conversation | ToolKind::Control
+    ) && view.situation.tool_risk == ToolRisk::Low;
+    if !harmless {
+        hits.extend(view.policy.undecided().iter().map(|layer| Hit {
+            rule: format!("policy.{layer}"),
+            decision: Decision::Ask,
+            cause: Cause::Unknown,
+            reason: format!(
+                "the {layer} policy could not be loaded, so what it would decide is asked about"
+            ),
+            human_only: true,
+        }));
+    }
+    hits
+}
+
+fn floor_hits_here(view: &View<'_>) -> Vec<(usize, Hit)> {
     let mut hits = Vec::new();
     for (rank, rule) in floor_rules().iter().enumerate() {
         for found in (rule.judge)(view) {

@@ -1,4 +1,4 @@
-use guardian_facts::Target;
+use guardian_facts::{AccessKind, Target};
 
 use super::{FloorHit, floor_rule};
 use crate::evaluate::View;
@@ -26,6 +26,8 @@ fn judge(view: &View<'_>) -> Vec<FloorHit> {
     view.facts
         .accesses
         .iter()
+        // running guardian is the business of `floor.runs-guardian`
+        .filter(|access| access.kind != AccessKind::Execute)
         .filter_map(|access| {
             let reason = format!(
                 "it {} `{}`, which belongs to guardian",

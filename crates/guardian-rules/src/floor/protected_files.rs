@@ -1,4 +1,6 @@
-use guardian_facts::{Scope, Target};
+use std::path::Path;
+
+use guardian_facts::{Access, AccessDetail, AccessKind, Scope, Target};
 
 use super::{FloorHit, floor_rule};
 use crate::evaluate::View;
@@ -29,11 +31,15 @@ fn judge(view: &View<'_>) -> Vec<FloorHit> {
         .filter(|access| access.is_change() && scope_of(access) != Some(Scope::Scratch))
         .filter_map(|access| {
             let reason = match &access.target {
-                Target::Exact(path) if path.sensitivity.protected => format!(
-                    "it {} `{}`, a file that makes code run later",
-                    verb(access),
-                    target_text(access)
-                ),
+                Target::Exact(path)
+                    if path.sensitivity.protected || takes_protected_along(access, &path.path) =>
+                {
+                    format!(
+                        "it {} `{}`, which makes code run later",
+                        verb(access),
+                        target_text(access)
+                    )
+                }
                 Target::Pattern {
                     base, may_match, ..
                 } if base.sensitivity.protected || may_match.protected => {
@@ -48,4 +54,23 @@ fn judge(view: &View<'_>) -> Vec<FloorHit> {
             Some(FloorHit::ask(reason).because(Cause::ProtectedFile))
         })
         .collect()
+}
+
+/// A directory of protected files that is deleted or moved as a whole.
+fn takes_protected_along(access: &Access, path: &Path) -> bool {
+    const DIRECTORIES: &[&str] = &[
+        ".git",
+        ".husky",
+        ".githooks",
+        ".vscode",
+        ".claude",
+        ".pi",
+        ".cargo",
+    ];
+    (access.recursive || access.detail == AccessDetail::Rename)
+        && access.kind == AccessKind::Delete
+        && path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| DIRECTORIES.contains(&name))
 }

@@ -2,3 +2,4 @@
 #![expect(clippy::unwrap_used, reason = "a test panics with the error")]
 
 mod bash;
+mod files;

@@ -1,0 +1,429 @@
+//! `find` expressions: tests, and the actions that run, delete or write.
+
+use super::Catalogue;
+use super::schema::Entry;
+use crate::command::{Invocation, Judgement, Nested, PathUse, Word, WordPart};
+use crate::{AccessDetail, AccessKind, Effect};
+
+/// Tests and options without an argument.
+const BARE: &[&str] = &[
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    "-not",
+    "!",
+    "(",
+    ")",
+    ",",
+    "-daystart",
+    "-follow",
+    "-nowarn",
+    "-warn",
+    "-depth",
+    "-d",
+    "-mount",
+    "-noleaf",
+    "-xdev",
+    "-ignore_readdir_race",
+    "-noignore_readdir_race",
+    "-empty",
+    "-false",
+    "-nouser",
+    "-nogroup",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-true",
+    "-print",
+    "-print0",
+    "-prune",
+    "-quit",
+    "-ls",
+    "-help",
+    "--help",
+    "-version",
+    "--version",
+];
+
+/// Tests with one argument that is not a path.
+const WITH_VALUE: &[&str] = &[
+    "-regextype",
+    "-maxdepth",
+    "-mindepth",
+    "-amin",
+    "-atime",
+    "-cmin",
+    "-ctime",
+    "-fstype",
+    "-gid",
+    "-group",
+    "-ilname",
+    "-iname",
+    "-inum",
+    "-iwholename",
+    "-ipath",
+    "-iregex",
+    "-links",
+    "-lname",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-path",
+    "-perm",
+    "-regex",
+    "-wholename",
+    "-size",
+    "-type",
+    "-uid",
+    "-used",
+    "-user",
+    "-xtype",
+    "-context",
+    "-printf",
+];
+
+/// Tests with one argument that is a file whose metadata is read.
+const WITH_FILE: &[&str] = &["-anewer", "-cnewer", "-newer", "-samefile"];
+
+/// Tests that say nothing about which files of a tree are meant.
+const WIDE: &[&str] = &[
+    "-type",
+    "-maxdepth",
+    "-mindepth",
+    "-regextype",
+    "-xtype",
+    "-printf",
+];
+
+/// Programs for which one file of a tree is something other than the whole tree.
+const CHANGERS: &[&str] = &[
+    "rm", "rmdir", "unlink", "shred", "mv", "chmod", "chown", "chgrp", "truncate",
+];
+
+/// Which of the found files an action applies to.
+struct Selection {
+    /// A test narrows the files down.
+    filtered: bool,
+    /// The one `-name` pattern that all found files match.
+    name: Option<String>,
+}
+
+/// Judges a `find` command line.
+pub(crate) fn judge(
+    _catalogue: &Catalogue,
+    _entry: &Entry,
+    invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    let args = invocation.args;
+    let mut at = leading_options(args, judgement);
+    let mut starts: Vec<Word> = Vec::new();
+    while let Some(word) = args.get(at) {
+        let prefix = word.literal_prefix();
+        if prefix.starts_with('-') || matches!(word.as_literal(), Some("(" | ")" | "!" | ",")) {
+            break;
+        }
+        if prefix.is_empty() && word.as_literal().is_none() {
+            judgement.make_opaque(
+                "word-may-be-flag",
+                format!("`{}` could turn into an action of `find`", word.display()),
+            );
+        }
+        starts.push(word.clone());
+        at += 1;
+    }
+    if starts.is_empty() {
+        let span = args
+            .first()
+            .map_or(crate::Span { start: 0, end: 0 }, |word| word.span);
+        starts.push(Word::literal(".", span));
+    }
+    for start in &starts {
+        judgement.paths.push(PathUse {
+            word: start.clone(),
+            kind: AccessKind::List,
+            detail: AccessDetail::Plain,
+            recursive: true,
+        });
+    }
+    let selection = selection(args.get(at..).unwrap_or_default());
+    expression(args, at, &starts, &selection, judgement);
+}
+
+/// `-H -L -P -D what -Olevel`; returns the index behind them.
+fn leading_options(args: &[Word], judgement: &mut Judgement) -> usize {
+    let mut at = 0;
+    while let Some(word) = args.get(at) {
+        match word.as_literal() {
+            Some("-H" | "-P") => at += 1,
+            Some("-L") => {
+                // Followed links may lead anywhere.
+                judgement.walks = true;
+                at += 1;
+            }
+            Some("-D") => at += 2,
+            Some(text) if text.starts_with("-O") => at += 1,
+            Some("--") => return at + 1,
+            _ => break,
+        }
+    }
+    at
+}
+
+fn selection(expression: &[Word]) -> Selection {
+    let mut names = Vec::new();
+    let mut filtered = false;
+    let mut simple = true;
+    let mut at = 0;
+    while let Some(word) = expression.get(at) {
+        let text = word.as_literal().unwrap_or("");
+        at += 1;
+        if matches!(text, "-o" | "-or" | "!" | "-not" | "," | "-prune" | "(") {
+            simple = false;
+        }
+        if text.starts_with("-exec") || text.starts_with("-ok") {
+            while expression
+                .get(at)
+                .is_some_and(|word| !matches!(word.as_literal(), Some(";" | "+")))
+            {
+                at += 1;
+            }
+        } else if WITH_VALUE.contains(&text) || WITH_FILE.contains(&text) {
+            if text == "-name" {
+                names.push(expression.get(at).and_then(|word| word.as_literal()));
+            }
+            filtered |= !WIDE.contains(&text);
+            at += 1;
+        } else if matches!(text, "-empty" | "-nouser" | "-nogroup" | "-executable") {
+            filtered = true;
+        }
+    }
+    let name = match names.as_slice() {
+        [Some(name)] if simple => Some((*name).to_owned()),
+        _ => None,
+    };
+    Selection { filtered, name }
+}
+
+fn expression(
+    args: &[Word],
+    mut at: usize,
+    starts: &[Word],
+    selection: &Selection,
+    judgement: &mut Judgement,
+) {
+    while let Some(word) = args.get(at) {
+        at += 1;
+        let Some(text) = word.as_literal() else {
+            judgement.make_opaque(
+                "word-may-be-flag",
+                format!("`{}` could turn into an action of `find`", word.display()),
+            );
+            continue;
+        };
+        if BARE.contains(&text) {
+            continue;
+        }
+        if WITH_VALUE.contains(&text) {
+            // An unquoted unknown argument may vanish or bring an action along.
+            if let Some(value) = args.get(at).filter(|value| unquoted_unknown(value)) {
+                judgement.make_opaque(
+                    "word-may-be-flag",
+                    format!("`{}` could bring an action of `find`", value.display()),
+                );
+            }
+            at += 1;
+            continue;
+        }
+        if WITH_FILE.contains(&text) || text.starts_with("-newer") {
+            if let Some(file) = args.get(at)
+                && !text.ends_with('t')
+            {
+                judgement.touch(file, AccessKind::List, AccessDetail::Plain);
+            }
+            at += 1;
+            continue;
+        }
+        match text {
+            "-delete" => delete(starts, selection, judgement),
+            "-fprint" | "-fprint0" | "-fls" => {
+                if let Some(file) = args.get(at) {
+                    judgement.touch(file, AccessKind::Write, AccessDetail::Truncate);
+                }
+                at += 1;
+            }
+            "-fprintf" => {
+                if let Some(file) = args.get(at) {
+                    judgement.touch(file, AccessKind::Write, AccessDetail::Truncate);
+                }
+                at += 2;
+            }
+            "-files0-from" => {
+                judgement.make_opaque("names-from-file", "the starting points come from a file");
+                if let Some(file) = args.get(at) {
+                    judgement.read(file);
+                }
+                at += 1;
+            }
+            "-exec" | "-ok" | "-execdir" | "-okdir" => {
+                let from = at;
+                while args
+                    .get(at)
+                    .is_some_and(|word| !ends_command(args, at, word))
+                {
+                    at += 1;
+                }
+                let argv = args.get(from..at).unwrap_or_default();
+                at += 1;
+                nest(argv, text, starts, selection, judgement);
+            }
+            _ => judgement.make_opaque(
+                "unknown-flag",
+                format!("the catalogue does not list `find {text}`"),
+            ),
+        }
+    }
+}
+
+fn unquoted_unknown(word: &Word) -> bool {
+    word.parts.iter().any(|part| {
+        matches!(
+            part,
+            WordPart::Unknown {
+                may_split: true,
+                ..
+            }
+        )
+    }) || matches!(word.parts.first(), Some(WordPart::Glob(_)))
+}
+
+/// `;`, or a `+` right behind `{}`.
+fn ends_command(args: &[Word], at: usize, word: &Word) -> bool {
+    match word.as_literal() {
+        Some(";") => true,
+        Some("+") => at > 0 && args.get(at - 1).and_then(|word| word.as_literal()) == Some("{}"),
+        _ => false,
+    }
+}
+
+/// The found files as words: patterns beneath the starting points. Names with a leading dot get a
+/// pattern of their own, since `*` does not match them for whoever classifies the pattern.
+fn found(starts: &[Word], selection: &Selection) -> Vec<Word> {
+    let patterns = match &selection.name {
+        Some(name) => vec![format!("**/{name}")],
+        None => vec!["**/*".to_owned(), "**/.*".to_owned()],
+    };
+    let mut words = Vec::new();
+    for start in starts {
+        for pattern in &patterns {
+            let mut word = start.clone();
+            let ends_in_slash = match word.parts.last_mut() {
+                Some(WordPart::Literal(text)) => {
+                    if !text.ends_with('/') {
+                        text.push('/');
+                    }
+                    true
+                }
+                _ => false,
+            };
+            if !ends_in_slash {
+                word.parts.push(WordPart::Literal("/".to_owned()));
+            }
+            word.parts.push(WordPart::Glob(pattern.clone()));
+            words.push(word);
+        }
+    }
+    words
+}
+
+fn delete(starts: &[Word], selection: &Selection, judgement: &mut Judgement) {
+    judgement.add(Effect::Destructive);
+    let (words, recursive) = if selection.filtered {
+        (found(starts, selection), false)
+    } else {
+        (starts.to_vec(), true)
+    };
+    for word in words {
+        judgement.paths.push(PathUse {
+            word,
+            kind: AccessKind::Delete,
+            detail: AccessDetail::Plain,
+            recursive,
+        });
+    }
+}
+
+fn nest(
+    argv: &[Word],
+    action: &str,
+    starts: &[Word],
+    selection: &Selection,
+    judgement: &mut Judgement,
+) {
+    let Some(program) = argv.first() else { return };
+    let mentions = argv.iter().any(|word| {
+        word.parts
+            .iter()
+            .any(|part| matches!(part, WordPart::Literal(text) if text.contains("{}")))
+    });
+    let changes = program
+        .as_literal()
+        .is_some_and(|name| CHANGERS.contains(&name));
+    if program
+        .as_literal()
+        .is_some_and(|name| matches!(name, "rm" | "rmdir" | "unlink" | "shred"))
+    {
+        judgement.add(Effect::Destructive);
+    }
+    let by_pattern = selection.name.is_some() || (selection.filtered && changes);
+    let targets = if by_pattern {
+        found(starts, selection)
+    } else {
+        starts.to_vec()
+    };
+    if mentions && !by_pattern {
+        judgement.nested_beneath = true;
+        judgement.walks = true;
+    }
+    let targets = if mentions {
+        targets
+    } else {
+        targets.into_iter().take(1).collect()
+    };
+    for target in &targets {
+        let argv = argv.iter().map(|word| substitute(word, target)).collect();
+        judgement.nested.push(Nested::Command {
+            argv,
+            appended: mentions,
+            elsewhere: false,
+            assignments: Vec::new(),
+            // With `-execdir` the directory is the found file's, and so are relative operands.
+            cwd: action.ends_with("dir").then(|| target.clone()),
+        });
+    }
+}
+
+/// `{}` in a word replaced by the found file.
+fn substitute(word: &Word, target: &Word) -> Word {
+    let mut parts = Vec::new();
+    for part in &word.parts {
+        let WordPart::Literal(text) = part else {
+            parts.push(part.clone());
+            continue;
+        };
+        let mut pieces = text.split("{}").peekable();
+        while let Some(piece) = pieces.next() {
+            if !piece.is_empty() {
+                parts.push(WordPart::Literal(piece.to_owned()));
+            }
+            if pieces.peek().is_some() {
+                parts.extend(target.parts.iter().cloned());
+            }
+        }
+    }
+    Word {
+        parts,
+        span: word.span,
+    }
+}

@@ -1,0 +1,387 @@
+//! `git`: what the flag tables cannot say. Global options, revisions with paths in them, and
+//! subcommands that read or change depending on how many operands they have.
+
+use super::scan::{Scanned, behind};
+use super::schema::Entry;
+use crate::command::{Condition, Invocation, Judgement, PathUse, Word, WordPart};
+use crate::{AccessDetail, AccessKind, Effect};
+
+/// Configuration keys that only change what is printed or who is named, for `-c key=value`.
+const HARMLESS_KEYS: &[&str] = &[
+    "user.name",
+    "user.email",
+    "core.quotepath",
+    "core.autocrlf",
+    "core.safecrlf",
+    "core.abbrev",
+    "core.precomposeunicode",
+    "core.ignorecase",
+    "core.preloadindex",
+    "core.longpaths",
+    "core.optionallocks",
+    "log.date",
+    "log.decorate",
+    "log.showsignature",
+    "log.follow",
+    "diff.renames",
+    "diff.renamelimit",
+    "diff.context",
+    "diff.algorithm",
+    "diff.mnemonicprefix",
+    "diff.noprefix",
+    "diff.colormoved",
+    "diff.wserrorhighlight",
+    "commit.gpgsign",
+    "tag.gpgsign",
+    "merge.conflictstyle",
+    "status.short",
+    "status.branch",
+    "status.showuntrackedfiles",
+    "status.relativepaths",
+    "column.ui",
+    "init.defaultbranch",
+    "gc.auto",
+    "grep.linenumber",
+    "push.default",
+    "pull.rebase",
+    "pull.ff",
+    "fetch.prune",
+    "rebase.autostash",
+    "submodule.recurse",
+    "feature.manyfiles",
+    "versionsort.suffix",
+    "http.postbuffer",
+];
+
+fn is_harmless_setting(setting: &Word) -> bool {
+    let Some(text) = setting.as_literal() else {
+        return false;
+    };
+    let (key, value) = text.split_once('=').unwrap_or((text, "true"));
+    let key = key.to_ascii_lowercase();
+    if key == "core.pager" || key.starts_with("pager.") {
+        return matches!(value, "cat" | "false" | "");
+    }
+    if matches!(key.as_str(), "core.fsmonitor" | "core.hookspath") {
+        return matches!(value, "false" | "/dev/null") && key == "core.fsmonitor"
+            || value == "/dev/null";
+    }
+    HARMLESS_KEYS.contains(&key.as_str())
+        || key.starts_with("color.")
+        || key.starts_with("advice.")
+        || key.starts_with("blame.")
+}
+
+/// Adds what the global options mean for the subcommand.
+pub(crate) fn after_subcommand(
+    global: &Scanned<'_>,
+    subcommand: &Entry,
+    judgement: &mut Judgement,
+) {
+    for setting in global.values("-c") {
+        if !is_harmless_setting(setting) {
+            judgement.make_opaque(
+                "git-config-override",
+                format!("`-c {}` can make git run something", setting.display()),
+            );
+        }
+    }
+    if !matches!(subcommand.name.as_str(), "git version" | "git help") {
+        judgement.conditions.push(Condition::CleanGitConfig);
+    }
+}
+
+/// A word that is no subcommand may be an alias from the configuration.
+pub(crate) fn unlisted_subcommand(judgement: &mut Judgement) {
+    judgement.conditions.push(Condition::CleanGitConfig);
+}
+
+/// Adds what a subcommand does beyond its table.
+pub(crate) fn judge(
+    entry: &Entry,
+    scanned: &Scanned<'_>,
+    invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    let name = entry.name.strip_prefix("git ").unwrap_or(&entry.name);
+    match name {
+        "branch" => {
+            if !scanned.operands.is_empty()
+                && !any(
+                    scanned,
+                    &[
+                        "--list",
+                        "--show-current",
+                        "--contains",
+                        "--no-contains",
+                        "--merged",
+                        "--no-merged",
+                        "--points-at",
+                    ],
+                )
+            {
+                judgement.add(Effect::GitChange);
+            }
+        }
+        "tag" => {
+            let lists = any(
+                scanned,
+                &[
+                    "--list",
+                    "-n",
+                    "--contains",
+                    "--no-contains",
+                    "--merged",
+                    "--no-merged",
+                    "--points-at",
+                    "--column",
+                    "-v",
+                ],
+            );
+            if !scanned.operands.is_empty() && !lists {
+                judgement.add(Effect::GitChange);
+            }
+        }
+        "stash" => {
+            judgement.add(Effect::BulkWrite);
+            judgement.add(Effect::GitChange);
+        }
+        "config" => config(scanned, judgement),
+        "checkout" => checkout(scanned, judgement),
+        "restore" => restore(scanned, judgement),
+        "push" => push(scanned, judgement),
+        "symbolic-ref" => {
+            if scanned.operands.len() > 1 {
+                judgement.add(Effect::GitChange);
+            }
+        }
+        "clone" => {
+            if let Some(source) = scanned.operands.first() {
+                remote(source, judgement);
+            }
+            let span = invocation
+                .args
+                .first()
+                .map_or(crate::Span { start: 0, end: 0 }, |w| w.span);
+            let target = scanned
+                .operands
+                .get(1)
+                .cloned()
+                .unwrap_or_else(|| Word::literal(".", span));
+            judgement.write(&target);
+        }
+        "fetch" | "pull" | "ls-remote" | "remote add" | "remote set-url" => {
+            for word in &scanned.operands {
+                if word.literal_prefix().contains(':') || word.literal_prefix().contains('/') {
+                    remote(word, judgement);
+                }
+            }
+        }
+        "grep" => {
+            if any(scanned, &["--no-index", "--untracked"]) {
+                judgement.walks = true;
+            }
+            revisions(
+                scanned.operands.get(usize::from(!scanned.has("-e"))..),
+                judgement,
+            );
+        }
+        "diff" if scanned.has("--no-index") => {
+            for path in &mut judgement.paths {
+                path.recursive = true;
+            }
+            judgement.walks = true;
+        }
+        "reflog" => {
+            let first = scanned.operands.first();
+            if first.is_some_and(|word| {
+                !matches!(word.as_literal(), Some("show" | "exists" | "list"))
+                    && (word
+                        .as_literal()
+                        .is_none_or(|text| matches!(text, "expire" | "delete" | "drop" | "write")))
+            }) {
+                judgement.add(Effect::Destructive);
+            }
+        }
+        "add" => add(scanned, judgement),
+        _ => revisions(Some(&scanned.operands), judgement),
+    }
+    if matches!(name, "diff" | "blame") {
+        revisions(Some(&scanned.operands), judgement);
+    }
+}
+
+fn any(scanned: &Scanned<'_>, names: &[&str]) -> bool {
+    names.iter().any(|name| scanned.has(name))
+}
+
+/// `HEAD:path` reads `path` as it is in a commit: the same secrets as in the file.
+fn revisions(operands: Option<&[Word]>, judgement: &mut Judgement) {
+    for word in operands.unwrap_or_default() {
+        let prefix = word.literal_prefix();
+        if let Some(colon) = prefix.find(':').filter(|colon| *colon > 0) {
+            judgement.read(&behind(word, colon + 1));
+        }
+    }
+}
+
+/// A URL, `host:path`, or the name of a configured remote.
+fn remote(word: &Word, judgement: &mut Judgement) {
+    let prefix = word.literal_prefix();
+    if prefix.starts_with("ext::") || prefix.starts_with("fd::") {
+        judgement.make_opaque(
+            "remote-helper",
+            format!("`{}` runs a program", word.display()),
+        );
+    }
+    let colon = prefix.find(':');
+    let slash = prefix.find('/');
+    let local = match (colon, slash) {
+        (None, Some(_)) => true,
+        (Some(colon), Some(slash)) => slash < colon,
+        _ => false,
+    };
+    if local || prefix.starts_with("file://") {
+        judgement.read(word);
+    } else {
+        judgement.hosts.push(word.clone());
+    }
+}
+
+fn config(scanned: &Scanned<'_>, judgement: &mut Judgement) {
+    let first = scanned.operands.first().and_then(|word| word.as_literal());
+    let reads = any(
+        scanned,
+        &[
+            "--get",
+            "--get-all",
+            "--get-regexp",
+            "--get-urlmatch",
+            "--list",
+            "--get-color",
+            "--get-colorbool",
+        ],
+    ) || matches!(first, Some("get" | "list"));
+    let changes = any(
+        scanned,
+        &[
+            "--add",
+            "--replace-all",
+            "--unset",
+            "--unset-all",
+            "--rename-section",
+            "--remove-section",
+            "--edit",
+        ],
+    ) || matches!(
+        first,
+        Some("set" | "unset" | "rename-section" | "remove-section" | "edit")
+    );
+    let files: Vec<Word> = scanned.values("--file").cloned().collect();
+    if reads && !changes {
+        files.iter().for_each(|file| judgement.read(file));
+        return;
+    }
+    if !changes && scanned.operands.len() <= 1 {
+        let uncertain = scanned.operands.iter().any(Word::may_split);
+        if !uncertain {
+            files.iter().for_each(|file| judgement.read(file));
+            return;
+        }
+    }
+    judgement.add(Effect::GitChange);
+    files.iter().for_each(|file| judgement.write(file));
+    let key = scanned.operands.iter().find(|word| {
+        !matches!(
+            word.as_literal(),
+            Some("set" | "unset" | "rename-section" | "remove-section")
+        )
+    });
+    if !key.is_some_and(is_harmless_setting) {
+        // Most other keys can name a program that git runs later.
+        judgement.add(Effect::Persistence);
+    }
+    if files.is_empty() {
+        let span = scanned
+            .operands
+            .first()
+            .map_or(crate::Span { start: 0, end: 0 }, |w| w.span);
+        if !any(scanned, &["--global", "--system"]) {
+            judgement.write(&Word::literal(".git/config", span));
+        }
+    }
+}
+
+fn checkout(scanned: &Scanned<'_>, judgement: &mut Judgement) {
+    judgement.add(Effect::GitChange);
+    match scanned.before_dashes {
+        Some(before) if before < scanned.operands.len() => {
+            paths(scanned.operands.get(before..), judgement);
+        }
+        _ if any(scanned, &["-b", "-B", "--orphan"]) && scanned.operands.is_empty() => {}
+        // Without `--` an operand is a branch or a path: either way files change.
+        _ => {
+            judgement.add(Effect::BulkWrite);
+            for word in &scanned.operands {
+                judgement.write(word);
+            }
+        }
+    }
+}
+
+fn restore(scanned: &Scanned<'_>, judgement: &mut Judgement) {
+    judgement.add(Effect::GitChange);
+    if any(scanned, &["--staged"]) && !any(scanned, &["--worktree"]) {
+        return;
+    }
+    paths(Some(&scanned.operands), judgement);
+}
+
+/// Pathspecs whose files are overwritten.
+fn paths(operands: Option<&[Word]>, judgement: &mut Judgement) {
+    for word in operands.unwrap_or_default() {
+        let text = word.display();
+        if text.ends_with('/') || matches!(text.as_str(), "." | ":/" | "") || text.starts_with(':')
+        {
+            judgement.add(Effect::BulkWrite);
+        }
+        judgement.paths.push(PathUse {
+            word: word.clone(),
+            kind: AccessKind::Write,
+            detail: AccessDetail::Plain,
+            recursive: true,
+        });
+    }
+}
+
+fn push(scanned: &Scanned<'_>, judgement: &mut Judgement) {
+    if any(scanned, &["--dry-run"]) {
+        judgement.add(Effect::Network);
+        return;
+    }
+    judgement.add(Effect::Publishes);
+    if let Some(target) = scanned.operands.first()
+        && target.literal_prefix().contains([':', '/'])
+    {
+        remote(target, judgement);
+    }
+    for refspec in scanned.operands.iter().skip(1) {
+        let prefix = refspec.literal_prefix();
+        if prefix.starts_with('+') || prefix.starts_with(':') || refspec.as_literal().is_none() {
+            judgement.add(Effect::Destructive);
+        }
+    }
+}
+
+fn add(scanned: &Scanned<'_>, judgement: &mut Judgement) {
+    for word in &scanned.operands {
+        let mut word = word.clone();
+        // `:/`, `:!x`: pathspec magic in front of a path.
+        if let Some(WordPart::Literal(text)) = word.parts.first_mut()
+            && let Some(rest) = text.strip_prefix(":/")
+        {
+            *text = rest.to_owned();
+        }
+        judgement.read(&word);
+    }
+}

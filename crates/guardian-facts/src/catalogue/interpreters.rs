@@ -1,0 +1,83 @@
+//! Shells and other interpreters: inline code, a script, a module, or standard input.
+
+use super::scan::Scanned;
+use super::schema::Entry;
+use crate::Effect;
+use crate::command::{Invocation, Judgement, Nested, Stdin};
+
+/// `sh`, `bash` and their kin. `-c` takes no value of its own: the first operand is the text.
+pub(crate) fn shell(
+    _entry: &Entry,
+    scanned: &Scanned<'_>,
+    _invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    let first = scanned.operands.first();
+    if scanned.has("-n") && !scanned.has("-c") {
+        // Only checks the syntax.
+        if let Some(script) = first {
+            judgement.read(script);
+        }
+        return;
+    }
+    if scanned.has("-c") {
+        if let Some(text) = first {
+            judgement.wrapper = true;
+            judgement.nested.push(Nested::Shell {
+                text: text.clone(),
+                elsewhere: false,
+            });
+        }
+        return;
+    }
+    match first {
+        Some(script) if !scanned.has("-s") => {
+            judgement.read(script);
+            judgement.nested.push(Nested::CodeFile {
+                word: script.clone(),
+            });
+            judgement.add(Effect::RunsCode);
+        }
+        _ => {
+            judgement.wrapper = true;
+            judgement.nested.push(Nested::StdinShell);
+        }
+    }
+}
+
+/// Interpreters of other languages. The table's flags have taken inline code already.
+pub(crate) fn interpreter(
+    entry: &Entry,
+    scanned: &Scanned<'_>,
+    invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    let language = entry.language.unwrap_or("unknown");
+    let has_code = judgement
+        .nested
+        .iter()
+        .any(|nested| matches!(nested, Nested::Inline { .. }));
+    judgement.add(Effect::RunsCode);
+    if has_code || scanned.has("-m") {
+        return;
+    }
+    match scanned.operands.first() {
+        Some(script) if script.as_literal() != Some("-") => {
+            judgement.read(script);
+            judgement.nested.push(Nested::CodeFile {
+                word: script.clone(),
+            });
+        }
+        first => {
+            // Without anything to read the interpreter ends at once, or opens a prompt without
+            // a terminal; code that is piped in runs.
+            if first.is_some() || !matches!(invocation.stdin, Stdin::Empty) {
+                judgement.nested.push(Nested::StdinCode { language });
+            }
+            judgement.make_opaque(
+                "code-from-input",
+                format!("runs {language} code from its input"),
+            );
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Integration tests of guardian-store: real SQLite in temporary directories.
+
+#[cfg(test)]
+mod audit;
+#[cfg(test)]
+mod grants;
+#[cfg(test)]
+mod opening;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
+mod snapshots;
+#[cfg(test)]
+mod support;

@@ -1,0 +1,155 @@
+//! What a body may use besides its input: limits, cancellation, and the traits through which this
+//! crate reaches outward. The host implements them; tests do with a few lines.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::ToolFailure;
+
+/// Limits of the file tools (SPEC §9). Values come from the configuration; [`Self::spec`] is what
+/// the specification says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileLimits {
+    /// Bytes of text in one result.
+    pub result_bytes: usize,
+    /// Lines in one result.
+    pub result_lines: usize,
+    /// Characters shown of one line.
+    pub line_chars: usize,
+    /// Files up to this many bytes are hashed for their tag; larger ones get the `s:` form.
+    pub hashed_bytes: u64,
+    /// Files up to this many bytes can be edited or replaced with an undo.
+    pub snapshot_bytes: u64,
+    /// Files larger than this are not edited at all (their bytes are held in memory).
+    pub edit_bytes: u64,
+    /// Images up to this many bytes are returned with their data.
+    pub image_bytes: u64,
+    /// How long a walk (Glob, Grep) or a read may take before it returns what it has.
+    pub walk_time: Duration,
+    /// Threads of one walk.
+    pub walk_threads: usize,
+}
+
+impl FileLimits {
+    /// The values of SPEC §9, with as many threads as the machine has cores (at most 8).
+    #[must_use]
+    pub fn spec() -> Self {
+        Self {
+            result_bytes: 48 * 1024,
+            result_lines: 2000,
+            line_chars: 2000,
+            hashed_bytes: 16 * 1024 * 1024,
+            snapshot_bytes: 16 * 1024 * 1024,
+            edit_bytes: 64 * 1024 * 1024,
+            image_bytes: 4 * 1024 * 1024,
+            walk_time: Duration::from_secs(30),
+            walk_threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(8)),
+        }
+    }
+}
+
+/// Tells a running body that its call was aborted. Asked often: must be cheap.
+pub trait Cancel: Send + Sync {
+    /// True once the call was aborted; never becomes false again.
+    fn is_cancelled(&self) -> bool;
+}
+
+/// A call that nobody can abort.
+#[derive(Debug, Clone, Copy)]
+pub struct NeverCancelled;
+
+impl Cancel for NeverCancelled {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+impl Cancel for std::sync::atomic::AtomicBool {
+    fn is_cancelled(&self) -> bool {
+        self.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// The last tag that Read, Write or Edit returned, per (session, canonical path). The host binds
+/// the session.
+pub trait FileTags: Send + Sync {
+    /// The last tag of this file in the session; `None` when the session never saw it.
+    fn last(&self, canonical: &Path) -> Option<String>;
+
+    /// Keeps the tag that a body is about to return.
+    fn remember(&self, canonical: &Path, tag: &str);
+}
+
+/// Keeps the bytes of a file as they were before a change, so that the change can be undone.
+pub trait SnapshotSink: Send + Sync {
+    /// Keeps `bytes` (content-addressed, redaction must not touch them) and returns the key under
+    /// which they are found again.
+    ///
+    /// # Errors
+    /// Why they could not be kept (quota, disk), in words for a notice. The change then goes on
+    /// with `reversible: false`.
+    fn keep(&self, bytes: &[u8]) -> Result<String, String>;
+}
+
+/// Which files an implicit walk leaves out, whatever the ignore files say (SPEC §3: secret files
+/// and sensitive paths). Implemented over the path classes of guardian-facts.
+pub trait HiddenFiles: Send + Sync {
+    /// True when a walk must neither name nor open this file or descend into this directory.
+    /// `canonical` is absolute.
+    fn is_hidden(&self, canonical: &Path) -> bool;
+}
+
+/// Hides nothing. For tests and for walks beneath scratch, where the classes do not apply.
+#[derive(Debug, Clone, Copy)]
+pub struct NothingHidden;
+
+impl HiddenFiles for NothingHidden {
+    fn is_hidden(&self, _canonical: &Path) -> bool {
+        false
+    }
+}
+
+/// Did the client declare that its model sees images?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vision {
+    /// Yes: images come with their data.
+    Declared,
+    /// No: images are described only.
+    Absent,
+}
+
+/// Everything a file tool body may use besides its bound input.
+#[derive(Clone, Copy)]
+pub struct ToolContext<'a> {
+    /// Limits.
+    pub limits: &'a FileLimits,
+    /// Abort of this call.
+    pub cancel: &'a dyn Cancel,
+    /// When the call's own time ends (`timeoutMs`, or 30 s); `None` for no limit besides
+    /// [`FileLimits::walk_time`].
+    pub deadline: Option<Instant>,
+    /// Last tags of the session.
+    pub tags: &'a dyn FileTags,
+    /// Where before-bytes go; `None` when the session keeps none.
+    pub snapshots: Option<&'a dyn SnapshotSink>,
+    /// What walks leave out.
+    pub hidden: &'a dyn HiddenFiles,
+    /// Whether images are sent.
+    pub vision: Vision,
+}
+
+impl ToolContext<'_> {
+    /// The way out at every step before the point of no return.
+    pub(crate) fn check(&self) -> Result<(), ToolFailure> {
+        if self.cancel.is_cancelled() {
+            return Err(ToolFailure::aborted());
+        }
+        if self
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            return Err(ToolFailure::timed_out());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,200 @@
+//! Searching one opened file.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use grep_regex::RegexMatcher;
+use grep_searcher::Searcher;
+use guardian_facts::input::{GrepInput, OutputMode};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::context::ToolContext;
+use crate::encoding::{BINARY_LOOK, Encoding};
+use crate::file::read_at;
+use crate::grep::Outcome;
+use crate::grep_lines::{Collect, Count, Line};
+
+/// What one file has.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// Matching lines, at most as many as the whole result may have.
+    pub(crate) lines: Vec<Line>,
+    /// The file has more.
+    pub(crate) cut: bool,
+    pub(crate) count: u64,
+}
+
+/// Files up to this size are searched in memory at once.
+const AT_ONCE: usize = 1024 * 1024;
+/// The longest line, and in multi-line mode the largest file.
+pub(crate) const MAX_HEAP: usize = 64 * 1024 * 1024;
+const FIRST_READ: usize = 64 * 1024;
+
+/// Opens a regular file of a directory. A FIFO or device that took its name meanwhile does not
+/// block, and is not read.
+pub(crate) fn open(directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, name, flags, Mode::empty())
+}
+
+/// Searches files one after the other, with buffers that are used again.
+pub(crate) struct FileSearch {
+    matcher: RegexMatcher,
+    searcher: Searcher,
+    mode: OutputMode,
+    limit: usize,
+    line_chars: usize,
+    buffer: Vec<u8>,
+}
+
+impl FileSearch {
+    pub(crate) fn new(
+        input: &GrepInput,
+        matcher: RegexMatcher,
+        searcher: Searcher,
+        cx: &ToolContext<'_>,
+        limit: usize,
+    ) -> Self {
+        Self {
+            matcher,
+            searcher,
+            mode: input.output_mode,
+            limit,
+            line_chars: cx.limits.line_chars,
+            buffer: vec![0; FIRST_READ],
+        }
+    }
+
+    /// Searches the file from its start. `stop` is asked between pieces.
+    pub(crate) fn search(
+        &mut self,
+        file: BorrowedFd<'_>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Outcome, Errno> {
+        let mut filled = read_at(file, &mut self.buffer, 0)?;
+        let head = &self.buffer[..filled.min(BINARY_LOOK)];
+        let marked = Encoding::from_mark(head);
+        if marked.is_none() && memchr::memchr(0, head).is_some() {
+            return Ok(Outcome::Nothing);
+        }
+        while filled == self.buffer.len() && filled < AT_ONCE {
+            self.buffer.resize((filled * 4).min(AT_ONCE), 0);
+            filled += read_at(file, &mut self.buffer[filled..], filled as u64)?;
+        }
+        let whole = filled < self.buffer.len();
+        let searched = match marked {
+            Some(Encoding::Utf32Le | Encoding::Utf32Be) if !whole => return Ok(Outcome::TooLarge),
+            Some(encoding @ (Encoding::Utf32Le | Encoding::Utf32Be)) => {
+                let text = encoding.decode_lossy(&self.buffer[4..filled]).into_owned();
+                self.run(Bytes::Slice(text.as_bytes()))
+            }
+            _ if whole => {
+                let buffer = std::mem::take(&mut self.buffer);
+                let searched = self.run(Bytes::Slice(&buffer[..filled]));
+                self.buffer = buffer;
+                searched
+            }
+            _ => {
+                let owned = rustix::io::fcntl_dupfd_cloexec(file, 0)?;
+                if FileType::from_raw_mode(rustix::fs::fstat(&owned)?.st_mode)
+                    != FileType::RegularFile
+                {
+                    return Ok(Outcome::Nothing);
+                }
+                self.run(Bytes::Stream(Interruptible {
+                    file: File::from(owned),
+                    position: 0,
+                    stop,
+                }))
+            }
+        };
+        match searched {
+            Ok(outcome) => Ok(outcome),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Outcome::Nothing),
+            Err(error) => match error.raw_os_error() {
+                Some(code) => Err(Errno::from_raw_os_error(code)),
+                // The searcher's own refusal: a line does not fit its heap.
+                None => Ok(Outcome::TooLarge),
+            },
+        }
+    }
+
+    fn run(&mut self, bytes: Bytes<'_>) -> io::Result<Outcome> {
+        let found = match self.mode {
+            OutputMode::Content => {
+                let mut sink = Collect::new(&self.matcher, self.limit, self.line_chars);
+                bytes.search(&mut self.searcher, &self.matcher, &mut sink)?;
+                let (lines, cut) = sink.into_lines();
+                Found {
+                    count: lines.len() as u64,
+                    lines,
+                    cut,
+                }
+            }
+            OutputMode::FilesWithMatches => {
+                let mut sink = Count::first_only();
+                bytes.search(&mut self.searcher, &self.matcher, &mut sink)?;
+                Found {
+                    count: sink.count,
+                    ..Found::default()
+                }
+            }
+            OutputMode::Count => {
+                let mut sink = Count::all();
+                bytes.search(&mut self.searcher, &self.matcher, &mut sink)?;
+                Found {
+                    count: sink.count,
+                    ..Found::default()
+                }
+            }
+        };
+        Ok(if found.count == 0 {
+            Outcome::Nothing
+        } else {
+            Outcome::Matches(found)
+        })
+    }
+}
+
+enum Bytes<'a> {
+    Slice(&'a [u8]),
+    Stream(Interruptible<'a>),
+}
+
+impl Bytes<'_> {
+    fn search<S: grep_searcher::Sink<Error = io::Error>>(
+        self,
+        searcher: &mut Searcher,
+        matcher: &RegexMatcher,
+        sink: &mut S,
+    ) -> io::Result<()> {
+        match self {
+            Self::Slice(bytes) => searcher.search_slice(matcher, bytes, sink),
+            Self::Stream(stream) => searcher.search_reader(matcher, stream, sink),
+        }
+    }
+}
+
+/// A file that is read from its start and can be stopped.
+struct Interruptible<'a> {
+    file: File,
+    position: u64,
+    stop: &'a dyn Fn() -> bool,
+}
+
+impl Read for Interruptible<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        use std::os::unix::fs::FileExt;
+        if (self.stop)() {
+            // Ends the search like the end of the file: what was found so far counts.
+            return Ok(0);
+        }
+        let got = self.file.read_at(buffer, self.position)?;
+        self.position += got as u64;
+        Ok(got)
+    }
+}

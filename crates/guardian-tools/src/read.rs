@@ -1,0 +1,201 @@
+//! The body of Read.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use guardian_facts::input::ReadInput;
+use serde_json::json;
+
+use crate::bind::{Bound, BoundTarget};
+use crate::contained::Contained;
+use crate::context::{ToolContext, Vision};
+use crate::encoding::{BINARY_LOOK, Encoding, LineEnding};
+use crate::file::{read_at, read_whole};
+use crate::image;
+use crate::output::ToolOutput;
+use crate::tag::{tag_of_bytes, tag_of_metadata};
+use crate::window::{Source, Window, read_window};
+use crate::{FailureCode, ToolFailure};
+
+/// Reads a window of lines. Memory is bounded by the hashed size and the result size, whatever
+/// the file's size.
+pub(crate) fn read(
+    bound: &Bound<ReadInput>,
+    cx: &ToolContext<'_>,
+) -> Result<ToolOutput, ToolFailure> {
+    let target = match &bound.target {
+        BoundTarget::File(target) => target,
+        BoundTarget::Unusable { failure, .. } => return Err(failure.clone()),
+        _ => {
+            return Err(ToolFailure::new(
+                FailureCode::Internal,
+                "Read is not bound to a file",
+            ));
+        }
+    };
+    cx.check()?;
+    let file = target.open_for_reading()?;
+    let failed = |errno| ToolFailure::system("read", &target.shown(), errno);
+    let stat = rustix::fs::fstat(&file).map_err(failed)?;
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    match read_whole(file.as_fd(), size, cx.limits.hashed_bytes).map_err(failed)? {
+        Some(bytes) => {
+            let tag = tag_of_bytes(&bytes);
+            let size = bytes.len() as u64;
+            let head = &bytes[..bytes.len().min(BINARY_LOOK)];
+            refuse_binary(head, &bytes, target, size, cx)
+                .transpose()
+                .unwrap_or_else(|| {
+                    let encoding = encoding_of(&bytes, head);
+                    let window = read_window(&Source::Whole(&bytes), encoding, bound.input(), cx)?;
+                    finish(target, bound.input(), (window, encoding), size, &tag, cx)
+                })
+        }
+        None => {
+            let tag = tag_of_metadata(&stat);
+            let mut head = vec![0_u8; BINARY_LOOK];
+            let got = read_at(file.as_fd(), &mut head, 0).map_err(failed)?;
+            head.truncate(got);
+            if let Some(output) = refuse_binary(&head, &[], target, size, cx)? {
+                return Ok(output);
+            }
+            let (window, encoding) = large(
+                file.as_fd(),
+                &head,
+                size,
+                &target.shown(),
+                bound.input(),
+                cx,
+            )?;
+            finish(target, bound.input(), (window, encoding), size, &tag, cx)
+        }
+    }
+}
+
+fn large(
+    file: BorrowedFd<'_>,
+    head: &[u8],
+    size: u64,
+    shown: &str,
+    input: &ReadInput,
+    cx: &ToolContext<'_>,
+) -> Result<(Window, Encoding), ToolFailure> {
+    let source = Source::Streamed { file, size, shown };
+    let marked = Encoding::from_mark(head);
+    let window = read_window(&source, marked.unwrap_or(Encoding::Utf8), input, cx)?;
+    // Only the window says whether an unmarked file is UTF-8: the rest is never decoded.
+    let encoding = match marked {
+        Some(encoding) => encoding,
+        None if window.is_utf8 => Encoding::Utf8,
+        None => Encoding::Windows1252,
+    };
+    let window = if encoding == Encoding::Windows1252 {
+        read_window(&source, encoding, input, cx)?
+    } else {
+        window
+    };
+    Ok((window, encoding))
+}
+
+fn encoding_of(bytes: &[u8], head: &[u8]) -> Encoding {
+    Encoding::from_mark(head).unwrap_or_else(|| {
+        if std::str::from_utf8(bytes).is_ok() {
+            Encoding::Utf8
+        } else {
+            Encoding::Windows1252
+        }
+    })
+}
+
+fn finish(
+    target: &Contained,
+    input: &ReadInput,
+    (window, encoding): (Window, Encoding),
+    size: u64,
+    tag: &str,
+    cx: &ToolContext<'_>,
+) -> Result<ToolOutput, ToolFailure> {
+    if window.holds_nul {
+        return Err(binary(target, size, "application/octet-stream"));
+    }
+    cx.tags.remember(&target.canonical(), tag);
+    let mut notices = input.notices.clone();
+    if let Some(notice) = window.notice() {
+        notices.push(notice);
+    }
+    if encoding == Encoding::Windows1252 {
+        notices.push("the file is not UTF-8; shown as windows-1252".to_owned());
+    }
+    let mut content = json!({
+        "path": target.shown(),
+        "root": target.root().as_str(),
+        "content": window.text,
+        "offset": window.offset,
+        "lineCount": window.lines,
+        "fileBytes": size,
+        "encoding": encoding.as_str(),
+        "lineEnding": LineEnding::from_counts(window.lf, window.crlf).as_str(),
+        "tag": tag,
+        "truncated": window.truncated(),
+    });
+    if let Some(total) = window.total_lines {
+        content["totalLines"] = total.into();
+    }
+    if !notices.is_empty() {
+        content["notice"] = notices.join("; ").into();
+    }
+    Ok(ToolOutput::unchanged(content))
+}
+
+/// `Ok(None)` for text, the result for an image, the refusal for anything else with a NUL.
+fn refuse_binary(
+    head: &[u8],
+    whole: &[u8],
+    target: &Contained,
+    size: u64,
+    cx: &ToolContext<'_>,
+) -> Result<Option<ToolOutput>, ToolFailure> {
+    if Encoding::from_mark(head).is_some() || memchr::memchr(0, head).is_none() {
+        return Ok(None);
+    }
+    let mime = image::mime_of(head);
+    let Some((width, height)) = image::dimensions(if whole.is_empty() { head } else { whole })
+    else {
+        return Err(binary(target, size, mime));
+    };
+    let mut content = json!({
+        "path": target.shown(),
+        "root": target.root().as_str(),
+        "mimeType": mime,
+        "width": width,
+        "height": height,
+        "fileBytes": size,
+        "truncated": false,
+    });
+    match cx.vision {
+        Vision::Declared if !whole.is_empty() && size <= cx.limits.image_bytes => {
+            content["data"] = image::base64(whole).into();
+        }
+        Vision::Declared => {
+            content["notice"] = format!(
+                "the image has {size} bytes, more than the {} that are sent; make a smaller copy",
+                cx.limits.image_bytes
+            )
+            .into();
+        }
+        Vision::Absent => {}
+    }
+    Ok(Some(ToolOutput::unchanged(content)))
+}
+
+pub(crate) fn binary(target: &Contained, size: u64, mime: &str) -> ToolFailure {
+    ToolFailure::new(
+        FailureCode::ToolBinaryContent,
+        format!(
+            "`{}` is binary ({mime}, {size} bytes); use a program that understands it, e.g. \
+             `file`, `strings` or `xxd | head` through Bash",
+            target.shown()
+        ),
+    )
+    .with("fileBytes", size)
+    .with("mimeType", mime)
+}

@@ -1,0 +1,5 @@
+//! Read, Glob, Grep, Write, Edit and rollback, through [`guardian_tools::bind`] and the bodies.
+
+mod basics;
+mod support;
+mod walks;
