@@ -17,6 +17,9 @@ use crate::{StoreError, audit, private_files, schema};
 /// File name of the database in the data directory.
 const DATABASE: &str = "guardian.db";
 
+/// Suffix of the file that says: damage was met.
+const SUSPECT: &str = ".suspect";
+
 /// Called with the end of the chain.
 pub(crate) type PublishHead = Box<dyn Fn(&Head) + Send>;
 
@@ -150,7 +153,7 @@ impl Store {
         };
         let publish = options.publish_head.unwrap_or_else(|| Box::new(|_| ()));
         let writer = connection
-            .map(|connection| Writer::start(connection, publish))
+            .map(|connection| Writer::start(connection, publish, database.clone()))
             .transpose()?;
         let store = Self {
             inner: Arc::new(Inner {
@@ -268,7 +271,9 @@ impl Store {
             )?,
         };
         let result = work(&connection);
-        if !matches!(result, Err(StoreError::Corrupt(_))) {
+        if matches!(result, Err(StoreError::Corrupt(_))) {
+            mark_suspect(&self.inner.database);
+        } else {
             let mut readers = self
                 .inner
                 .readers
@@ -294,8 +299,20 @@ fn open_for_writing(
             _ => StoreError::io("opening the database", &error),
         })?,
     );
-    match prepare(options, database) {
-        Ok(connection) => Ok((connection, None)),
+    let suspect = sibling(database, SUSPECT);
+    let prepared = if suspect.exists() {
+        check_readable(database)
+    } else {
+        Ok(())
+    };
+    match prepared.and_then(|()| prepare(options, database)) {
+        Ok(connection) => {
+            if suspect.exists() {
+                std::fs::remove_file(&suspect)
+                    .map_err(|error| StoreError::io("noting that the database is sound", &error))?;
+            }
+            Ok((connection, None))
+        }
         Err(StoreError::Corrupt(reason)) => recover(options, database, reason),
         Err(error) => Err(error),
     }
@@ -398,6 +415,12 @@ fn recover(
             );
         }
     }
+    match std::fs::remove_file(sibling(database, SUSPECT)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(StoreError::io("moving the damaged database aside", &error));
+        }
+        _ => {}
+    }
     tracing::error!(%reason, moved_to = %moved_to.display(), "the database was damaged; a new one was begun");
     let connection = prepare(options, database)?;
     Ok((connection, Some(Recovery { moved_to, reason })))
@@ -419,6 +442,13 @@ fn check_readable(database: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Damage was met: the next opening looks at the whole database.
+pub(crate) fn mark_suspect(database: &Path) {
+    if let Err(error) = private_files::open_or_create(&sibling(database, SUSPECT)) {
+        tracing::warn!(%error, "it cannot be noted that the database is damaged");
+    }
+}
+
 fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -432,13 +462,46 @@ fn open_for_reading(
 ) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     // Where it can be written, so that the shared-memory file can be made; `query_only` holds.
-    let access = if writable {
-        OpenFlags::SQLITE_OPEN_READ_WRITE
+    let connection = if writable {
+        Connection::open_with_flags(database, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)?
     } else {
-        OpenFlags::SQLITE_OPEN_READ_ONLY
+        open_read_only(database, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)?
     };
-    let connection = Connection::open_with_flags(database, flags | access)?;
     connection.busy_timeout(busy_timeout)?;
     connection.execute_batch("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;")?;
+    Ok(connection)
+}
+
+/// In a directory without write permission the files that WAL needs cannot be made. Then, and
+/// only when no write-ahead log holds newer rows, the file is read as one that does not change.
+fn open_read_only(database: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
+    let works = |connection: &Connection| {
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
+    };
+    let connection = Connection::open_with_flags(database, flags)?;
+    let Err(error) = works(&connection) else {
+        return Ok(connection);
+    };
+    let log_is_empty = sibling(database, "-wal")
+        .metadata()
+        .map_or(true, |log| log.len() == 0);
+    if !log_is_empty {
+        return Err(error.into());
+    }
+    let text = database.to_str().ok_or_else(|| {
+        StoreError::Invalid("the data directory's path is not Unicode".to_owned())
+    })?;
+    let mut uri = String::from("file:");
+    for byte in text.bytes() {
+        // Everything that means something in a URI is escaped.
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'-' | b'_') {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri.push_str("?immutable=1");
+    let connection = Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?;
+    works(&connection)?;
     Ok(connection)
 }

@@ -4,6 +4,7 @@
 //! that fails takes nothing of the others with it; none is answered before the commit.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
@@ -11,7 +12,7 @@ use rusqlite::Connection;
 
 use crate::StoreError;
 use crate::audit::Head;
-use crate::store::PublishHead;
+use crate::store::{PublishHead, mark_suspect};
 
 /// When a write counts as done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,11 +77,12 @@ impl Writer {
     pub(crate) fn start(
         connection: Connection,
         on_commit: PublishHead,
+        database: PathBuf,
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = channel::<Request>();
         let thread = std::thread::Builder::new()
             .name("guardian-store".to_owned())
-            .spawn(move || serve(connection, &receiver, &on_commit))
+            .spawn(move || serve(connection, &receiver, &on_commit, &database))
             .map_err(|error| StoreError::io("starting the writer thread", &error))?;
         Ok(Self {
             sender: Some(sender),
@@ -143,7 +145,29 @@ impl Drop for Writer {
     }
 }
 
-fn serve(connection: Connection, requests: &Receiver<Request>, on_commit: &dyn Fn(&Head)) {
+/// Did a transaction meet damage?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Health {
+    Sound,
+    Damaged,
+}
+
+impl Health {
+    fn after(error: &StoreError) -> Self {
+        if matches!(error, StoreError::Corrupt(_)) {
+            Self::Damaged
+        } else {
+            Self::Sound
+        }
+    }
+}
+
+fn serve(
+    connection: Connection,
+    requests: &Receiver<Request>,
+    on_commit: &dyn Fn(&Head),
+    database: &Path,
+) {
     let mut in_force = None;
     while let Ok(first) = requests.recv() {
         let mut batch = vec![first];
@@ -157,7 +181,9 @@ fn serve(connection: Connection, requests: &Receiver<Request>, on_commit: &dyn F
             .map(|request| request.durability)
             .max()
             .unwrap_or(Durability::Machine);
-        run_batch(&connection, batch, wanted, &mut in_force, on_commit);
+        if run_batch(&connection, batch, wanted, &mut in_force, on_commit) == Health::Damaged {
+            mark_suspect(database);
+        }
     }
 }
 
@@ -167,7 +193,7 @@ fn run_batch(
     durability: Durability,
     in_force: &mut Option<Durability>,
     on_commit: &dyn Fn(&Head),
-) {
+) -> Health {
     let begun = set_durability(connection, durability, in_force).and_then(|()| {
         connection
             .execute_batch("BEGIN IMMEDIATE")
@@ -178,7 +204,7 @@ fn run_batch(
             let (outcome, finish) = (request.work)(Err(error.clone()));
             finish(outcome);
         }
-        return;
+        return Health::after(&error);
     }
     let mut context = WriteContext {
         connection,
@@ -228,9 +254,17 @@ fn run_batch(
     {
         on_commit(head);
     }
+    let mut health = committed
+        .as_ref()
+        .err()
+        .map_or(Health::Sound, Health::after);
     for (outcome, finish) in finishes {
+        if matches!(outcome, Err(StoreError::Corrupt(_))) {
+            health = Health::Damaged;
+        }
         finish(outcome.and(committed.clone()));
     }
+    health
 }
 
 fn set_durability(
@@ -248,4 +282,87 @@ fn set_durability(
     connection.pragma_update(None, "synchronous", level)?;
     *in_force = Some(wanted);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection() -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch("CREATE TABLE t (x UNIQUE)")
+            .unwrap();
+        connection
+    }
+
+    fn writer(connection: Connection) -> Writer {
+        Writer::start(
+            connection,
+            Box::new(|_| ()),
+            PathBuf::from("/nonexistent/guardian.db"),
+        )
+        .unwrap()
+    }
+
+    fn insert(writer: &Writer, value: Vec<u8>) -> Pending<()> {
+        writer.submit(Durability::Process, move |context| {
+            context
+                .connection
+                .execute("INSERT INTO t VALUES (?1)", [value])?;
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn one_that_fails_takes_nothing_of_its_neighbours_along() {
+        let writer = writer(connection());
+        // Held back until all of them wait, so that they share a transaction.
+        let (go, wait) = channel::<()>();
+        let first = writer.submit(Durability::Process, move |_| {
+            wait.recv().unwrap();
+            Ok(())
+        });
+        let pending = [b"a", b"b", b"a", b"c"].map(|value| insert(&writer, value.to_vec()));
+        let panicking = writer.submit(Durability::Machine, |_| -> Result<(), StoreError> {
+            panic!("on purpose")
+        });
+        go.send(()).unwrap();
+        first.wait().unwrap();
+        let outcomes = pending.map(|pending| pending.wait().is_ok());
+        assert_eq!(outcomes, [true, true, false, true]);
+        assert!(panicking.wait().is_err());
+        let count = writer.submit(Durability::Process, |context| {
+            Ok(context
+                .connection
+                .query_row("SELECT count(*) FROM t", [], |row| row.get::<_, u64>(0))?)
+        });
+        assert_eq!(count.wait().unwrap(), 3);
+    }
+
+    #[test]
+    fn no_space_left_is_said_and_nothing_half_is_kept() {
+        let connection = connection();
+        connection.pragma_update(None, "max_page_count", 8).unwrap();
+        let writer = writer(connection);
+        assert!(matches!(
+            insert(&writer, vec![1; 1 << 20]).wait(),
+            Err(StoreError::Full)
+        ));
+        insert(&writer, vec![2]).wait().unwrap();
+        let count = writer.submit(Durability::Process, |context| {
+            Ok(context
+                .connection
+                .query_row("SELECT count(*) FROM t", [], |row| row.get::<_, u64>(0))?)
+        });
+        assert_eq!(count.wait().unwrap(), 1);
+    }
+
+    #[test]
+    fn what_was_asked_is_finished_before_the_end() {
+        let writer = writer(connection());
+        let pending = insert(&writer, vec![1]);
+        drop(writer);
+        pending.wait().unwrap();
+    }
 }

@@ -7,6 +7,8 @@ mod grants;
 #[cfg(test)]
 mod opening;
 #[cfg(test)]
+mod processes;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod snapshots;

@@ -97,3 +97,60 @@ fn many_open_at_once() {
     let store = Store::open(StoreOptions::new(directory.path().join("data"))).unwrap();
     assert_eq!(store.sessions().unwrap().len(), 8);
 }
+
+#[test]
+fn damage_met_in_use_is_looked_for_at_the_next_opening() {
+    let fixture = Fixture::new();
+    for number in 0..200 {
+        let mut new = guardian_store::NewSession::new(id(&format!("s{number}")), None);
+        new.title = Some("a title of some length ".repeat(20));
+        fixture.store.create_session(new).unwrap();
+    }
+    let Fixture {
+        directory,
+        clock,
+        store,
+    } = fixture;
+    drop(store);
+    let database = directory.path().join("data/guardian.db");
+    let mut bytes = std::fs::read(&database).unwrap();
+    // The last pages hold sessions; the first ones, with the schema, stay.
+    let length = bytes.len();
+    bytes[length - 16 * 4096..].fill(0xa5);
+    std::fs::write(&database, bytes).unwrap();
+    let open = || {
+        Store::open(StoreOptions::new(directory.path().join("data")).clock(clock.clone())).unwrap()
+    };
+    let store = open();
+    if store.recovery().is_none() {
+        assert!(matches!(store.sessions(), Err(StoreError::Corrupt(_))));
+        drop(store);
+        assert!(open().recovery().is_some());
+    }
+    assert!(open().recovery().is_none());
+    assert!(open().sessions().unwrap().is_empty());
+}
+
+/// Version 1 of the tables, as it was landed, with a row in each.
+const VERSION_1: &str = include_str!("../fixtures/version-1.sql");
+
+#[test]
+fn a_database_of_version_1_is_brought_up_to_date_with_its_rows() {
+    let directory = tempfile::tempdir().unwrap();
+    let database = rusqlite::Connection::open(directory.path().join("guardian.db")).unwrap();
+    database.execute_batch(VERSION_1).unwrap();
+    drop(database);
+    let store = Store::open(StoreOptions::new(directory.path())).unwrap();
+    let old = store.session(&id("old")).unwrap();
+    assert_eq!(old.project_path, Some("/p".into()));
+    assert_eq!(store.settings().unwrap().preset.as_deref(), Some("strict"));
+    assert!(store.verify_audit(None).unwrap().is_ok());
+    assert!(store.snapshots(&old.id).unwrap().is_empty());
+    store
+        .append_audit(
+            guardian_store::AuditEntry::new(AuditEvent::Session),
+            guardian_store::Durability::Process,
+        )
+        .unwrap();
+    assert_eq!(store.verify_audit(None).unwrap().rows, 3);
+}
