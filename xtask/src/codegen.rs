@@ -42,6 +42,14 @@ const GENERATORS: &[Generator] = &[
         generate: rules_reference::page,
     },
     Generator {
+        name: "policy schema",
+        generate: schemas::policy,
+    },
+    Generator {
+        name: "verdict schema",
+        generate: schemas::verdict,
+    },
+    Generator {
         name: "review wire forms",
         generate: schemas::review,
     },

@@ -12,10 +12,13 @@ pub enum Answer {
     /// The tool may run until the session ends, as far as the request's grant sentence says.
     AllowSession,
     /// The tool may always run: a rule in the user's policy.
-    AllowAlwaysForTool,
+    AllowAlwaysForTool {
+        /// Index into [`ReviewRequest::suggestions`].
+        suggestion: usize,
+    },
     /// Commands of this pattern may always run: a rule in the user's policy.
     AllowAlwaysForCommandPattern {
-        /// Index into [`ReviewRequest::suggestions`]; always valid for the request answered.
+        /// Index into [`ReviewRequest::suggestions`].
         suggestion: usize,
     },
     /// The call does not run.
@@ -34,7 +37,7 @@ impl Answer {
         match self {
             Self::AllowOnce
             | Self::AllowSession
-            | Self::AllowAlwaysForTool
+            | Self::AllowAlwaysForTool { .. }
             | Self::AllowAlwaysForCommandPattern { .. } => true,
             Self::Deny { .. } | Self::Abstain => false,
         }
@@ -85,8 +88,11 @@ impl HumanAnswer {
         match decision {
             AllowedDecision::AllowOnce => Answer::AllowOnce,
             AllowedDecision::AllowSession => Answer::AllowSession,
-            AllowedDecision::AllowAlwaysForTool => Answer::AllowAlwaysForTool,
-            AllowedDecision::AllowAlwaysForCommandPattern => match self.chosen(request) {
+            AllowedDecision::AllowAlwaysForTool => match self.chosen(request, decision) {
+                Some(suggestion) => Answer::AllowAlwaysForTool { suggestion },
+                None => self.denial(),
+            },
+            AllowedDecision::AllowAlwaysForCommandPattern => match self.chosen(request, decision) {
                 Some(suggestion) => Answer::AllowAlwaysForCommandPattern { suggestion },
                 None => self.denial(),
             },
@@ -94,11 +100,13 @@ impl HumanAnswer {
         }
     }
 
-    /// The suggestion meant: the index when it is valid, or the only one there is.
-    fn chosen(&self, request: &ReviewRequest) -> Option<usize> {
+    /// The suggestion meant: the index when it is one of this answer, or the only one there is.
+    fn chosen(&self, request: &ReviewRequest, answer: AllowedDecision) -> Option<usize> {
+        let mut fitting = (0..request.suggestions.len())
+            .filter(|index| request.suggestions[*index].answer == answer);
         match self.rule {
-            Some(index) => (index < request.suggestions.len()).then_some(index),
-            None => (request.suggestions.len() == 1).then_some(0),
+            Some(rule) => fitting.find(|index| *index == rule),
+            None => fitting.next().filter(|_| fitting.next().is_none()),
         }
     }
 

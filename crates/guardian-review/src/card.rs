@@ -284,18 +284,11 @@ fn choices(request: &ReviewRequest) -> Vec<Choice> {
                 let sentence = request.grant.as_ref().map(guardian_rules::Grant::sentence);
                 add(None, one_line(&sentence.unwrap_or_default()));
             }
-            AllowedDecision::AllowAlwaysForTool => {
-                add(
-                    None,
-                    format!(
-                        "{} in every session, as a rule of yours",
-                        one_line(&request.tool_name)
-                    ),
-                );
-            }
-            AllowedDecision::AllowAlwaysForCommandPattern => {
+            AllowedDecision::AllowAlwaysForTool | AllowedDecision::AllowAlwaysForCommandPattern => {
                 for (index, suggestion) in request.suggestions.iter().enumerate() {
-                    add(Some(index), one_line(&suggestion.sentence));
+                    if suggestion.answer == decision {
+                        add(Some(index), one_line(&suggestion.sentence));
+                    }
                 }
             }
             AllowedDecision::Deny => add(None, "the call does not run".to_owned()),

@@ -183,7 +183,7 @@ impl Chain {
             // What is remembered is a person's to say.
             Ok(
                 Answer::AllowSession
-                | Answer::AllowAlwaysForTool
+                | Answer::AllowAlwaysForTool { .. }
                 | Answer::AllowAlwaysForCommandPattern { .. },
             ) => {
                 let message = "it answered with more than allow-once".to_owned();
@@ -221,22 +221,15 @@ impl Review {
                     .push(ReviewEffect::RememberGrant(grant.clone()));
                 Allowance::Session(grant)
             }
-            Answer::AllowAlwaysForTool
-                if offered.contains(&AllowedDecision::AllowAlwaysForTool) =>
-            {
-                let tool_name = request.tool_name.clone();
-                self.effects
-                    .push(ReviewEffect::AllowToolAlways { tool_name });
-                Allowance::AlwaysForTool
-            }
-            Answer::AllowAlwaysForCommandPattern { suggestion }
-                if offered.contains(&AllowedDecision::AllowAlwaysForCommandPattern) =>
-            {
-                let Some(chosen) = request.suggestions.get(suggestion) else {
+            Answer::AllowAlwaysForTool { suggestion }
+            | Answer::AllowAlwaysForCommandPattern { suggestion } => {
+                // The rule says itself which answer it belongs to.
+                let chosen = request.suggestions.get(suggestion);
+                let Some(chosen) = chosen.filter(|one| offered.contains(&one.answer)) else {
                     return denied(None);
                 };
                 self.effects.push(ReviewEffect::AddRule(chosen.clone()));
-                Allowance::AlwaysForCommandPattern(chosen.clone())
+                Allowance::Always(chosen.clone())
             }
             // Not offered.
             _ => return denied(None),

@@ -41,5 +41,5 @@ pub use queue::{
     AbortReason, AdmitError, PendingQueue, Posted, ReEvaluation, RequestKey, Resolution,
     Settlement, Waiting,
 };
-pub use request::{ArgsPreview, RequestIds, ReviewRequest, ShownCode, ShownPath, Suggestion};
+pub use request::{ArgsPreview, RequestIds, ReviewRequest, ShownCode, ShownPath};
 pub use reviewer::{ReviewError, Reviewer, ReviewerKind};

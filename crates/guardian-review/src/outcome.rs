@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use guardian_rules::{Grant, Verdict};
+use guardian_rules::{Grant, Suggestion, Verdict};
 
-use crate::Suggestion;
 use crate::queue::AbortReason;
 
 /// Who decided.
@@ -25,10 +24,8 @@ pub enum Allowance {
     Once,
     /// The grant, for the rest of the session.
     Session(Grant),
-    /// The tool, in the user's policy.
-    AlwaysForTool,
     /// The suggested rule, in the user's policy.
-    AlwaysForCommandPattern(Suggestion),
+    Always(Suggestion),
 }
 
 /// How a review ended. The kinds are kept apart everywhere (SPEC §8): audit, wire and the text
@@ -150,11 +147,6 @@ fn with_feedback(text: &str, feedback: Option<&str>) -> String {
 pub enum ReviewEffect {
     /// Remember a grant for the session of the request.
     RememberGrant(Grant),
-    /// Add "allow this tool" to the user's policy.
-    AllowToolAlways {
-        /// The tool.
-        tool_name: String,
-    },
     /// Add this rule to the user's policy.
     AddRule(Suggestion),
     /// An automatic reviewer denied: count it in the turn's breaker.

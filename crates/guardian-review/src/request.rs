@@ -7,7 +7,7 @@ use guardian_facts::{
 };
 pub use guardian_redact::Preview as ArgsPreview;
 use guardian_redact::Redactor;
-use guardian_rules::{AllowedDecision, Grant, ToolRisk, Verdict};
+use guardian_rules::{AllowedDecision, Grant, Suggestion, ToolRisk, Verdict};
 use serde_json::Value;
 
 /// A path that the call would touch.
@@ -89,15 +89,6 @@ impl ShownPath {
     }
 }
 
-/// A rule that an always-answer would add to the user's policy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Suggestion {
-    /// What it would allow, as a sentence for people: "`cargo test …` in every session".
-    pub sentence: String,
-    /// The `[[rule]]` in policy notation (TOML), written as it will be stored.
-    pub rule: String,
-}
-
 /// Text of a code file that the call runs (SPEC §6.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownCode {
@@ -148,7 +139,7 @@ pub struct ReviewRequest {
     pub facts: Value,
     /// What the verdict lets a human answer; [`Self::offered`] is what counts.
     pub allowed_decisions: Vec<AllowedDecision>,
-    /// Rules that an always-answer may choose from.
+    /// Rules that an always-answer may choose from ([`guardian_rules::suggest`]).
     pub suggestions: Vec<Suggestion>,
     /// What `allow-session` would create.
     pub grant: Option<Grant>,
@@ -222,7 +213,7 @@ impl ReviewRequest {
 
     /// Hides secrets in every text that people or reviewers see. [`Self::new`] does it with the
     /// known shapes; a host does it again when all fields are filled in, with the values of its
-    /// own secret environment variables. A suggestion's `rule` is stored and stays as it is.
+    /// own secret environment variables. A suggestion's `toml` is stored and stays as it is.
     pub fn redact(&mut self, redactor: &Redactor) {
         let mut masked = false;
         let mut hide = |text: &mut String| {
@@ -267,8 +258,8 @@ impl ReviewRequest {
     /// What a human may answer to this request, in the order of [`AllowedDecision`].
     ///
     /// The verdict's list, less what cannot be remembered: nothing is remembered of an action that
-    /// is not shown whole, `allow-session` needs a grant whose sentence the card can state, a
-    /// command pattern needs a suggestion. `deny` is always possible, and `allow-once` whenever
+    /// is not shown whole, `allow-session` needs a grant whose sentence the card can state, an
+    /// always-answer needs a suggestion. `deny` is always possible, and `allow-once` whenever
     /// anything is.
     #[must_use]
     pub fn offered(&self) -> Vec<AllowedDecision> {
@@ -280,9 +271,9 @@ impl ReviewRequest {
             .filter(|decision| match decision {
                 AllowedDecision::AllowOnce | AllowedDecision::Deny => true,
                 AllowedDecision::AllowSession => shown_whole && self.grant.is_some(),
-                AllowedDecision::AllowAlwaysForTool => shown_whole,
-                AllowedDecision::AllowAlwaysForCommandPattern => {
-                    shown_whole && !self.suggestions.is_empty()
+                AllowedDecision::AllowAlwaysForTool
+                | AllowedDecision::AllowAlwaysForCommandPattern => {
+                    shown_whole && self.suggestions.iter().any(|one| one.answer == *decision)
                 }
             })
             .collect();

@@ -105,6 +105,8 @@ pub struct CodeV1 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SuggestionV1 {
+    /// The word that it belongs to.
+    pub decision: String,
     /// What it would allow.
     pub sentence: String,
     /// The rule in policy notation.
@@ -167,8 +169,9 @@ impl RequestV1 {
                 .suggestions
                 .iter()
                 .map(|one| SuggestionV1 {
+                    decision: word(one.answer).to_owned(),
                     sentence: one.sentence.clone(),
-                    rule: one.rule.clone(),
+                    rule: one.toml.clone(),
                 })
                 .collect(),
             grant_sentence: request.grant.as_ref().map(guardian_rules::Grant::sentence),

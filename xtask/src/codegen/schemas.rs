@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use guardian_facts::input::tool_catalogue;
 use guardian_review::ReviewConfig;
 use guardian_review::wire::{PostedV1, RequestV1};
+use guardian_rules::{VerdictV1, policy_schema};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
@@ -16,6 +17,16 @@ pub(crate) fn tools() -> anyhow::Result<Vec<Generated>> {
         .iter()
         .map(|tool| value(&format!("tools/{}.schema.json", tool.name), &tool.schema))
         .collect()
+}
+
+/// Policy files.
+pub(crate) fn policy() -> anyhow::Result<Vec<Generated>> {
+    Ok(vec![value("policy.schema.json", &policy_schema())?])
+}
+
+/// Verdicts as embedders keep them.
+pub(crate) fn verdict() -> anyhow::Result<Vec<Generated>> {
+    Ok(vec![file::<VerdictV1>("verdict.schema.json")?])
 }
 
 /// What `permissions.request` carries, and what a command reviewer reads.

@@ -2,11 +2,11 @@
 
 use guardian_facts::{AccessKind, Scope, Sensitivity};
 use guardian_redact::Redactor;
-use guardian_review::{Card, ReviewRequest, ShownCode, Suggestion};
+use guardian_review::{Card, ReviewRequest, ShownCode};
 use guardian_rules::{AllowedDecision, Grant, GrantScope};
 use serde_json::json;
 
-use crate::support::{path, preview, request};
+use crate::support::{path, preview, request, suggestion};
 
 fn bash(command: &str) -> ReviewRequest {
     let mut request = request("s1", "r1");
@@ -35,13 +35,14 @@ fn a_command_with_suggestions_asked_by_a_delegate_with_others_waiting() {
         AllowedDecision::AllowAlwaysForTool,
         AllowedDecision::AllowAlwaysForCommandPattern,
     ]);
-    let suggestion = |text: &str| Suggestion {
-        sentence: text.to_owned(),
-        rule: "[[rule]]".to_owned(),
-    };
+    let pattern = AllowedDecision::AllowAlwaysForCommandPattern;
     request.suggestions = vec![
-        suggestion("`cargo test -p …` in every session"),
-        suggestion("`cargo test …` in every session"),
+        suggestion(pattern, "`cargo test -p …` in every session"),
+        suggestion(
+            AllowedDecision::AllowAlwaysForTool,
+            "every Bash command, in every session",
+        ),
+        suggestion(pattern, "`cargo test …` in every session"),
     ];
     insta::assert_snapshot!(Card::of(&request, 2));
 }

@@ -10,11 +10,11 @@ use guardian_review::{
     AbortReason, Allowance, Answer, BreakerState, Chain, ChainLink, CommandReviewer, Decider,
     OnFailure, ReEvaluation, Review, ReviewCommand, ReviewCommandError, ReviewCommandOutput,
     ReviewConfig, ReviewConfigError, ReviewEffect, ReviewError, ReviewOutcome, ReviewRequest,
-    Reviewer, ReviewerKind, ReviewerSpec, StepResult, Suggestion,
+    Reviewer, ReviewerKind, ReviewerSpec, StepResult,
 };
 use guardian_rules::{AllowedDecision, Cause, Decision, Verdict};
 
-use crate::support::{request, verdict};
+use crate::support::{request, suggestion, verdict};
 
 /// Says what it was told to say.
 struct Scripted {
@@ -182,7 +182,7 @@ async fn an_automatic_reviewer_may_still_deny_what_only_a_person_may_allow() {
 async fn an_automatic_reviewer_cannot_make_anything_last() {
     for answer in [
         Answer::AllowSession,
-        Answer::AllowAlwaysForTool,
+        Answer::AllowAlwaysForTool { suggestion: 0 },
         Answer::AllowAlwaysForCommandPattern { suggestion: 0 },
     ] {
         let review = run(
@@ -295,7 +295,7 @@ async fn an_answer_that_was_not_offered_is_a_denial_whoever_gives_it() {
     request.allowed_decisions = vec![AllowedDecision::AllowOnce, AllowedDecision::Deny];
     for answer in [
         Answer::AllowSession,
-        Answer::AllowAlwaysForTool,
+        Answer::AllowAlwaysForTool { suggestion: 0 },
         Answer::AllowAlwaysForCommandPattern { suggestion: 0 },
     ] {
         let review = run(&[&human(Ok(answer))], &request, BreakerState::Closed).await;
@@ -310,10 +310,10 @@ async fn an_always_answer_leaves_the_rule_that_was_suggested() {
     request
         .allowed_decisions
         .push(AllowedDecision::AllowAlwaysForCommandPattern);
-    let suggestion = Suggestion {
-        sentence: "`cargo test …`".to_owned(),
-        rule: "[[rule]]".to_owned(),
-    };
+    let suggestion = suggestion(
+        AllowedDecision::AllowAlwaysForCommandPattern,
+        "`cargo test …`",
+    );
     request.suggestions = vec![suggestion.clone()];
     let answer = Answer::AllowAlwaysForCommandPattern { suggestion: 0 };
     let review = run(&[&human(Ok(answer))], &request, BreakerState::Closed).await;

@@ -1,9 +1,9 @@
 //! Which answers count.
 
-use guardian_review::{Answer, HumanAnswer, ReviewRequest, Suggestion};
+use guardian_review::{Answer, HumanAnswer, ReviewRequest};
 use guardian_rules::AllowedDecision;
 
-use crate::support::request;
+use crate::support::{request, suggestion};
 
 #[track_caller]
 fn check(request: &ReviewRequest, word: &str, rule: Option<usize>, expect: Answer) {
@@ -25,11 +25,14 @@ fn open() -> ReviewRequest {
         AllowedDecision::AllowAlwaysForCommandPattern,
         AllowedDecision::Deny,
     ];
-    let suggestion = |text: &str| Suggestion {
-        sentence: text.to_owned(),
-        rule: format!("# {text}"),
-    };
-    request.suggestions = vec![suggestion("`cargo test …`"), suggestion("`cargo …`")];
+    request.suggestions = vec![
+        suggestion(AllowedDecision::AllowAlwaysForTool, "every Bash command"),
+        suggestion(
+            AllowedDecision::AllowAlwaysForCommandPattern,
+            "`cargo test …`",
+        ),
+        suggestion(AllowedDecision::AllowAlwaysForCommandPattern, "`cargo …`"),
+    ];
     request
 }
 
@@ -42,13 +45,13 @@ fn the_exact_words_count() {
         &request,
         "allow-always-for-tool",
         None,
-        Answer::AllowAlwaysForTool,
+        Answer::AllowAlwaysForTool { suggestion: 0 },
     );
-    let pattern = Answer::AllowAlwaysForCommandPattern { suggestion: 1 };
+    let pattern = Answer::AllowAlwaysForCommandPattern { suggestion: 2 };
     check(
         &request,
         "allow-always-for-command-pattern",
-        Some(1),
+        Some(2),
         pattern,
     );
     check(&request, "deny", None, Answer::deny());
@@ -90,30 +93,20 @@ fn a_word_that_the_request_did_not_offer_is_a_denial() {
 }
 
 #[test]
-fn a_pattern_needs_an_index_that_was_offered() {
+fn an_always_answer_needs_a_suggestion_of_its_own() {
     let mut request = open();
-    check(
-        &request,
-        "allow-always-for-command-pattern",
-        Some(2),
-        Answer::deny(),
-    );
-    check(
-        &request,
-        "allow-always-for-command-pattern",
-        None,
-        Answer::deny(),
-    );
+    let pattern = "allow-always-for-command-pattern";
+    check(&request, pattern, Some(3), Answer::deny());
+    // Two fit, none is named.
+    check(&request, pattern, None, Answer::deny());
+    // The suggestion of the other answer.
+    check(&request, pattern, Some(0), Answer::deny());
+    check(&request, "allow-always-for-tool", Some(1), Answer::deny());
+    request.suggestions.truncate(2);
+    let only = Answer::AllowAlwaysForCommandPattern { suggestion: 1 };
+    check(&request, pattern, None, only);
     request.suggestions.truncate(1);
-    let only = Answer::AllowAlwaysForCommandPattern { suggestion: 0 };
-    check(&request, "allow-always-for-command-pattern", None, only);
-    request.suggestions.clear();
-    check(
-        &request,
-        "allow-always-for-command-pattern",
-        Some(0),
-        Answer::deny(),
-    );
+    check(&request, pattern, Some(0), Answer::deny());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use guardian_review::{
 };
 use guardian_rules::{
     AllowedDecision, Cause, Decision, Grant, GrantScope, OperatingMode, PermissionMode, Policy,
-    Preset, SandboxState, Situation, ToolKind, ToolRisk, Verdict, evaluate,
+    Preset, SandboxState, Situation, Suggestion, ToolKind, ToolRisk, Verdict, evaluate,
 };
 use serde_json::{Value, json};
 
@@ -113,6 +113,14 @@ pub(crate) fn path(access: AccessKind, path: &str, scope: Scope) -> ShownPath {
         links: 1,
         exact: true,
         when_empty: None,
+    }
+}
+
+pub(crate) fn suggestion(answer: AllowedDecision, sentence: &str) -> Suggestion {
+    Suggestion {
+        answer,
+        sentence: sentence.to_owned(),
+        toml: format!("# {sentence}"),
     }
 }
 
