@@ -1,0 +1,4 @@
+//! Tests of the `guardian` executable, as a user meets it.
+
+mod host_process;
+mod transcripts;

@@ -1,0 +1,281 @@
+//! One client over stdio: lines in, answers and notifications out.
+//!
+//! Every request ends in exactly one answer, panics included. The end of the input, or an output
+//! that can no longer be written, is an orderly shutdown.
+
+use std::collections::HashSet;
+use std::io::BufRead;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+
+use super::dispatch::{self, Lane, Method, find};
+use super::events::WireEvents;
+use super::frame::{self, BadLine, Line, Request, RequestId, rpc_code};
+use super::outbound::Outbound;
+use super::types::{HandshakeParams, Role};
+use crate::error::{ErrorCode, HostError};
+use crate::host::Host;
+
+/// Protocol versions this host speaks.
+pub const SUPPORTED_VERSIONS: &[u32] = &[1];
+/// Plain methods executing at once.
+const RPC_SLOTS: usize = 32;
+/// Lines read ahead of their dispatch.
+const READ_AHEAD: usize = 64;
+
+/// Who is at the other end, once the handshake is done.
+#[derive(Debug, Clone)]
+pub struct Peer {
+    /// Its role.
+    pub role: Role,
+    /// It shows cards.
+    pub review: bool,
+}
+
+/// One client's connection.
+pub struct Connection {
+    pub(super) host: Arc<Host>,
+    outbound: Outbound,
+    peer: OnceLock<Peer>,
+    ids: Mutex<HashSet<String>>,
+    slots: Semaphore,
+}
+
+/// What the reader thread hands over.
+enum Incoming {
+    Line(Vec<u8>),
+    TooLong,
+}
+
+impl Connection {
+    /// Serves one client until its input ends, then shuts the host down.
+    ///
+    /// `input` is read on a thread of its own; `outbound` must be the queue that `host`'s events
+    /// go to, and [`Outbound::write_all`] must be running on it.
+    pub async fn serve(host: Arc<Host>, outbound: Outbound, input: impl BufRead + Send + 'static) {
+        let connection = Arc::new(Self {
+            host,
+            outbound,
+            peer: OnceLock::new(),
+            ids: Mutex::default(),
+            slots: Semaphore::new(RPC_SLOTS),
+        });
+        let (sender, mut lines) = mpsc::channel(READ_AHEAD);
+        std::thread::spawn(move || read_all(input, &sender));
+        let mut requests = JoinSet::new();
+        loop {
+            tokio::select! {
+                incoming = lines.recv() => match incoming {
+                    Some(incoming) => connection.receive(incoming, &mut requests).await,
+                    None => break,
+                },
+                () = connection.outbound.broken() => break,
+                Some(_) = requests.join_next() => {}
+            }
+        }
+        connection.host.shutdown().await;
+        while requests.join_next().await.is_some() {}
+        connection.outbound.close();
+    }
+
+    /// The peer, once it has shaken hands.
+    pub(super) fn peer(&self) -> Option<&Peer> {
+        self.peer.get()
+    }
+
+    async fn receive(self: &Arc<Self>, incoming: Incoming, requests: &mut JoinSet<()>) {
+        let line = match incoming {
+            Incoming::Line(line) if line.iter().all(u8::is_ascii_whitespace) => return,
+            Incoming::Line(line) => line,
+            Incoming::TooLong => {
+                let message = format!("a line may hold at most {} bytes", frame::MAX_LINE);
+                let line = error_line(&RequestId::null(), rpc_code::INVALID_REQUEST, &message, None);
+                return self.outbound.answer(line).await;
+            }
+        };
+        match frame::parse_line(&line) {
+            Ok(request) => self.dispatch(request, requests).await,
+            Err(bad) => self.outbound.answer(bad_line(&bad)).await,
+        }
+    }
+
+    async fn dispatch(self: &Arc<Self>, request: Request, requests: &mut JoinSet<()>) {
+        if request.method == "app.handshake" {
+            // In line, so that whatever follows it sees the role it set.
+            let result = self.handshake(request.params);
+            return self.reply(request.id.as_ref(), result).await;
+        }
+        let method = match self.admit(&request) {
+            Ok(method) => method,
+            Err(refusal) => return self.refuse(request.id.as_ref(), refusal).await,
+        };
+        if let Some(id) = &request.id
+            && !self.lock_ids().insert(id.as_json().to_owned())
+        {
+            let message = "a request with this id is in flight";
+            let line = error_line(id, rpc_code::INVALID_REQUEST, message, None);
+            return self.outbound.answer(line).await;
+        }
+        let connection = Arc::clone(self);
+        // Built here, in order of arrival: the gate queues mutations of a path by it.
+        let answer = (method.handler)(Arc::clone(self), request.params);
+        requests.spawn(async move {
+            let _slot = match method.lane {
+                Lane::Plain => connection.slots.acquire().await.ok(),
+                Lane::Control | Lane::Call => None,
+            };
+            // A task of its own, so that a panic ends it and not the answer.
+            let result = match tokio::spawn(answer).await {
+                Ok(result) => result,
+                Err(error) if error.is_panic() => {
+                    Err(HostError::internal("the request met a fault in the host"))
+                }
+                Err(_) => Err(HostError::internal("the request was dropped")),
+            };
+            if let Some(id) = &request.id {
+                connection.lock_ids().remove(id.as_json());
+            }
+            connection.reply(request.id.as_ref(), result).await;
+        });
+    }
+
+    /// Handshake done, method known, role sufficient.
+    fn admit(&self, request: &Request) -> Result<&'static Method, Refusal> {
+        let method = find(&request.method);
+        let before_handshake = matches!(request.method.as_str(), "app.health" | "app.getVersion");
+        match (self.peer.get(), method) {
+            (None, Some(method)) if before_handshake => Ok(method),
+            (None, _) => Err(Refusal::Host(HostError::new(
+                ErrorCode::Unauthorized,
+                "the first request must be `app.handshake`",
+            ))),
+            (Some(_), None) => Err(Refusal::UnknownMethod(request.method.clone())),
+            (Some(peer), Some(method))
+                if method.role == Role::Operator && peer.role == Role::Agent =>
+            {
+                Err(Refusal::Host(HostError::new(
+                    ErrorCode::Unauthorized,
+                    format!("`{}` needs the role operator", method.name),
+                )))
+            }
+            (Some(_), Some(method)) => Ok(method),
+        }
+    }
+
+    fn handshake(&self, params: Value) -> Result<Value, HostError> {
+        let params: HandshakeParams = dispatch::parse_params(params)?;
+        if !SUPPORTED_VERSIONS.contains(&params.protocol_version) {
+            return Err(HostError::new(
+                ErrorCode::ProtocolMismatch,
+                format!("protocol version {} is not supported", params.protocol_version),
+            )
+            .with("supported", SUPPORTED_VERSIONS));
+        }
+        let role = params.role.unwrap_or(Role::Operator);
+        // An agent cannot answer cards, whatever it says of itself.
+        let review = params.capabilities.review && role == Role::Operator;
+        if self.peer.set(Peer { role, review }).is_err() {
+            return Err(HostError::new(ErrorCode::Conflict, "the handshake is already done"));
+        }
+        if review {
+            self.host.attach_reviewer();
+        }
+        self.host.set_vision(params.capabilities.vision);
+        let result = super::methods::app::handshake(&self.host);
+        serde_json::to_value(result).map_err(HostError::internal)
+    }
+
+    async fn reply(&self, id: Option<&RequestId>, result: Result<Value, HostError>) {
+        let Some(id) = id else { return };
+        let line = match result {
+            Ok(result) => format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{}}}",
+                id.as_json(),
+                json_text(&result)
+            ),
+            Err(error) => host_error_line(id, &error),
+        };
+        self.outbound.answer(line).await;
+    }
+
+    async fn refuse(&self, id: Option<&RequestId>, refusal: Refusal) {
+        let Some(id) = id else { return };
+        let line = match refusal {
+            Refusal::Host(error) => host_error_line(id, &error),
+            Refusal::UnknownMethod(name) => {
+                let message = format!("there is no method `{name}`");
+                error_line(id, rpc_code::METHOD_NOT_FOUND, &message, None)
+            }
+        };
+        self.outbound.answer(line).await;
+    }
+
+    fn lock_ids(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Refusal {
+    Host(HostError),
+    UnknownMethod(String),
+}
+
+/// Opens a queue whose events go to the client, with the writer thread running on `output`.
+pub fn open_outbound(
+    output: impl std::io::Write + Send + 'static,
+) -> (Outbound, Arc<WireEvents>, std::thread::JoinHandle<()>) {
+    let outbound = Outbound::default();
+    let events = Arc::new(WireEvents::new(outbound.clone()));
+    let writer = outbound.clone();
+    let thread = std::thread::spawn(move || writer.write_all(output));
+    (outbound, events, thread)
+}
+
+fn read_all(mut input: impl BufRead, lines: &mpsc::Sender<Incoming>) {
+    let mut buffer = Vec::new();
+    loop {
+        let incoming = match frame::read_line(&mut input, &mut buffer) {
+            Ok(Line::Ready) => Incoming::Line(std::mem::take(&mut buffer)),
+            Ok(Line::TooLong) => Incoming::TooLong,
+            Ok(Line::End) | Err(_) => return,
+        };
+        if lines.blocking_send(incoming).is_err() {
+            return;
+        }
+    }
+}
+
+fn bad_line(bad: &BadLine) -> String {
+    let data = (bad.code == rpc_code::INVALID_PARAMS)
+        .then(|| json!({ "code": ErrorCode::InvalidParams.as_str() }));
+    error_line(&bad.id, bad.code, &bad.message, data)
+}
+
+fn host_error_line(id: &RequestId, error: &HostError) -> String {
+    let code = match error.code {
+        ErrorCode::InvalidParams => rpc_code::INVALID_PARAMS,
+        _ => rpc_code::SERVER_ERROR,
+    };
+    let mut data = error.data.clone();
+    data.insert("code".to_owned(), error.code.as_str().into());
+    if error.code.is_retryable() {
+        data.insert("retryable".to_owned(), true.into());
+    }
+    error_line(id, code, &error.message, Some(Value::Object(data)))
+}
+
+fn error_line(id: &RequestId, code: i32, message: &str, data: Option<Value>) -> String {
+    let mut error = json!({ "code": code, "message": message });
+    if let Some(data) = data {
+        error["data"] = data;
+    }
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{}}}", id.as_json(), json_text(&error))
+}
+
+/// A JSON value as one line. Values made of strings and numbers always serialise.
+pub(super) fn json_text(value: &Value) -> String {
+    value.to_string()
+}
