@@ -1,2 +1,48 @@
-//! guardian
-fn main() {}
+//! `guardian`: the permission system and tool host of coding agents, from the shell.
+//!
+//! Each command is one file in `commands/`; it returns an [`exit::ExitCode`] whose values are
+//! documented in `exit.rs` and in `guardian --help`.
+
+mod arguments;
+mod commands;
+mod exit;
+mod inside_call;
+mod output;
+mod places;
+mod terminal;
+
+use clap::Parser;
+
+use crate::arguments::{Arguments, Command};
+use crate::exit::ExitCode;
+
+fn main() -> std::process::ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(refusal) = inside_call::refusal(&arguments.command) {
+        output::complain(&refusal);
+        return ExitCode::Denied.into();
+    }
+    start_log(arguments.log_json);
+    let code = match arguments.command {
+        Command::Serve(options) => commands::serve::run(&options),
+        Command::Exec(options) => commands::exec::run(&options),
+        Command::Check(options) => commands::check::run(&options),
+        Command::Tools(options) => commands::tools::run(&options),
+        Command::Sessions(options) => commands::sessions::run(&options),
+        Command::Audit(options) => commands::audit::run(&options),
+        Command::Doctor(options) => commands::doctor::run(&options),
+    };
+    code.unwrap_or_else(|error| {
+        output::complain(&error);
+        ExitCode::Broken
+    })
+    .into()
+}
+
+/// Logs to stderr, never to stdout; quiet unless `GUARDIAN_LOG` says otherwise.
+fn start_log(json: bool) {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("GUARDIAN_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if json { log.json().init() } else { log.init() }
+}

@@ -20,6 +20,12 @@ macro_rules! error_codes {
                 match self { $(Self::$name => $text,)* }
             }
 
+            /// The code with this name.
+            #[must_use]
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|code| code.as_str() == name)
+            }
+
             /// The same request may succeed when repeated.
             #[must_use]
             pub fn is_retryable(self) -> bool {

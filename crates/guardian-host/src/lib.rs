@@ -1,1 +1,46 @@
-//! host
+//! Composition: the gate through which every tool call goes, and everything around it.
+//!
+//! A [`Host`] owns the store, the judge, the queue of cards and the limits; [`Host::execute`] is
+//! the only way by which a tool runs. [`wire`] serves a client over stdio; an embedder calls the
+//! [`Host`] directly and takes its [`Event`]s.
+//!
+//! What the host knows of a call it looks up (session, mode, grants, workspace) at the time of the
+//! call; nothing that a request claims about them is believed.
+
+pub mod admission;
+mod audit_view;
+pub mod calls;
+pub mod check;
+mod config;
+mod error;
+mod events;
+mod execute;
+mod gate;
+mod grants;
+mod host;
+pub mod judge;
+mod outcome;
+pub mod path_order;
+mod record;
+mod review_host;
+pub mod scratch;
+mod sessions;
+mod settings;
+mod tools_list;
+pub mod wire;
+pub mod words;
+
+/// The reviewing crate, for clients that show cards.
+pub use guardian_review as review;
+/// The deciding crate, for modes and presets.
+pub use guardian_rules as rules;
+/// The store, for reading what happened.
+pub use guardian_store as store;
+
+pub use config::{HostConfig, Places, UserConfig};
+pub use error::{ErrorCode, HostError};
+pub use events::{Event, EventSink, NoEvents, Stream};
+pub use host::{Health, Host};
+pub use outcome::{ToolOutcome, ToolRequest};
+pub use sessions::{CreatedSession, NewSession, SessionChange, SessionInfo, TurnInfo};
+pub use tools_list::{ToolInfo, tool_list};

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::connection::Connection;
-use super::methods::{app, audit, permissions, review, session, settings, tools, workspace};
+use super::methods::{app, audit, permissions, session, settings, tools, workspace};
 use super::types::{self, Role};
 use crate::error::HostError;
 
@@ -85,13 +85,21 @@ methods! {
     "settings.get", Operator, Plain, settings::get, types::NoParams => types::SettingsResult;
     "settings.set", Operator, Plain, settings::set, types::SettingsSetParams => types::SettingsResult;
     "commandShells.list", Operator, Plain, settings::command_shells, types::NoParams => types::CommandShellsResult;
-    "review.list", Operator, Plain, review::list, types::SessionParams => types::ReviewListResult;
-    "review.rollback", Operator, Plain, review::rollback, types::RollbackParams => types::RollbackResult;
-    "review.rollbackTurn", Operator, Plain, review::rollback_turn, types::RollbackTurnParams => types::RollbackTurnResult;
-    "artifacts.list", Operator, Plain, review::artifacts, types::SessionParams => types::ArtifactsResult;
     "audit.query", Operator, Plain, audit::query, types::AuditQueryParams => types::AuditQueryResult;
     "audit.append", Operator, Plain, audit::append, types::AuditAppendParams => types::Empty;
     "audit.verify", Operator, Plain, audit::verify, types::NoParams => types::AuditVerifyResult;
+}
+
+/// The areas of methods that this host has (`features` of the handshake).
+pub(super) fn areas() -> Vec<String> {
+    let mut areas: Vec<String> = Vec::new();
+    for method in METHODS {
+        let area = method.name.split('.').next().unwrap_or_default();
+        if !areas.iter().any(|known| known == area) {
+            areas.push(area.to_owned());
+        }
+    }
+    areas
 }
 
 /// Finds a method by name.

@@ -1,14 +1,12 @@
 //! Host events as notifications.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use guardian_review::{AbortReason, Card, Posted, Settlement, word};
+use guardian_review::wire::PostedV1;
+use guardian_review::{AbortReason, Card, Posted, Settlement};
 use serde_json::{Value, json};
 
 use super::connection::json_text;
 use super::outbound::Outbound;
 use crate::events::{Event, EventSink, Stream};
-use crate::words;
 
 /// Sends events to one client.
 pub struct WireEvents {
@@ -60,40 +58,12 @@ impl EventSink for WireEvents {
     }
 }
 
-/// A request as `permissions.request` and `permissions.pending` show it (SPEC §8).
+/// A request as `permissions.request` and `permissions.pending` show it (SPEC §8), with the card
+/// as people should see it.
 #[must_use]
 pub fn request_view(posted: &Posted) -> Value {
-    let request = &posted.request;
-    let offered: Vec<_> = request.offered().into_iter().map(word).collect();
-    let suggestions: Vec<_> = request.suggestions.iter().map(|one| one.sentence.clone()).collect();
-    let mut view = json!({
-        "requestId": request.request_id,
-        "sessionId": request.session_id,
-        "toolCallId": request.tool_call_id,
-        "toolName": request.tool_name,
-        "risk": words::risk(request.risk),
-        "reason": request.reason,
-        "summary": request.summary,
-        "argsPreview": request.args_preview.value,
-        "paths": request.paths.iter().map(|path| path.path.clone()).collect::<Vec<_>>(),
-        "facts": request.facts,
-        "suggestions": suggestions,
-        "allowedDecisions": offered,
-        "card": Card::of(posted).lines(),
-        "queued": posted.ahead,
-        "createdAt": milliseconds(posted.created_at),
-        "deadline": milliseconds(posted.deadline),
-        "timeoutMs": u64::try_from(posted.timeout.as_millis()).unwrap_or(u64::MAX),
-    });
-    if let Some(turn) = &request.turn_id {
-        view["turnId"] = turn.clone().into();
-    }
-    if let Some(delegate) = &request.delegate {
-        view["delegate"] = delegate.clone().into();
-    }
-    if let Some(grant) = &request.grant {
-        view["grant"] = grant.sentence().into();
-    }
+    let mut view = serde_json::to_value(PostedV1::of(posted)).unwrap_or_default();
+    view["card"] = Card::of(&posted.request, posted.ahead).lines().into();
     view
 }
 
@@ -106,11 +76,6 @@ fn outcome(settlement: &Settlement) -> &'static str {
         Settlement::Aborted(_) => "withdrawn",
         Settlement::Superseded(_) => "superseded",
     }
-}
-
-fn milliseconds(time: SystemTime) -> i64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn line(method: &str, params: &Value) -> String {

@@ -464,6 +464,11 @@ pub struct SettingsResult {
     pub settings: Map<String, Value>,
 }
 
+/// Result of `commandShells.list` (SPEC §10).
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct CommandShellsResult(pub Value);
+
 /// Parameters of `audit.query`.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]

@@ -1,0 +1,215 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use guardian_host::rules::{OperatingMode, PermissionMode, SessionPermissionMode};
+
+use crate::exit::EXIT_CODES;
+
+/// The permission system and tool host of coding agents.
+#[derive(Debug, Parser)]
+#[command(name = "guardian", version, after_help = EXIT_CODES, propagate_version = true)]
+pub(crate) struct Arguments {
+    /// Write log lines as JSON (they go to stderr; `GUARDIAN_LOG` sets the level).
+    #[arg(long, global = true)]
+    pub(crate) log_json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve one client over stdin and stdout (NDJSON, JSON-RPC 2.0).
+    Serve(ServeOptions),
+    /// Judge one tool call and run it, asking on the terminal where policy asks.
+    Exec(ExecOptions),
+    /// Say what would be decided about a call, without running anything.
+    Check(CheckOptions),
+    /// List the tools.
+    Tools(JsonOption),
+    /// List the sessions.
+    Sessions(StoreOptions),
+    /// Show or verify the record of what happened.
+    Audit(AuditOptions),
+    /// Look at this machine: data directory, configuration, shell, record.
+    Doctor(StoreOptions),
+}
+
+/// Where guardian keeps its data.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DataOption {
+    /// Data directory (default: `GUARDIAN_DATA_DIR`, else `$XDG_DATA_HOME/guardian`).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct JsonOption {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeOptions {
+    #[command(flatten)]
+    pub(crate) data: DataOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreOptions {
+    #[command(flatten)]
+    pub(crate) data: DataOption,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExecOptions {
+    /// Tool, for example `Bash` or `Read`.
+    pub(crate) tool: String,
+    /// Its arguments as a JSON object, for example '{"command": "ls"}'.
+    pub(crate) args: String,
+    /// Project directory (default: the current one).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Operating mode.
+    #[arg(long, value_enum, default_value_t = ModeOption::Agent)]
+    pub(crate) mode: ModeOption,
+    /// Permission mode.
+    #[arg(long, value_enum, default_value_t = PermissionModeOption::Inherit)]
+    pub(crate) permission_mode: PermissionModeOption,
+    /// Answer the card with allow-once. Denials stay denials.
+    #[arg(long)]
+    pub(crate) yes_once: bool,
+    #[command(flatten)]
+    pub(crate) data: DataOption,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckOptions {
+    /// Tool; leave it out with `--bash` or `--batch`.
+    #[arg(requires = "args")]
+    pub(crate) tool: Option<String>,
+    /// Its arguments as a JSON object.
+    pub(crate) args: Option<String>,
+    /// Check a Bash command.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "tool")]
+    pub(crate) bash: Option<String>,
+    /// Check many calls: NDJSON `{id?, tool, args}` from a file, or `-` for stdin.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tool", "bash"])]
+    pub(crate) batch: Option<PathBuf>,
+    /// Project directory (default: the current one).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Home directory (default: `$HOME`).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) home: Option<PathBuf>,
+    /// Scratch directory (default: one in the data directory).
+    #[arg(long, value_name = "DIR")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// Policy file instead of the user's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Preset instead of the policy's.
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<PresetOption>,
+    /// Operating mode.
+    #[arg(long, value_enum, default_value_t = ModeOption::Agent)]
+    pub(crate) mode: ModeOption,
+    /// Permission mode.
+    #[arg(long, value_enum, default_value_t = PermissionModeOption::Ask)]
+    pub(crate) permission_mode: PermissionModeOption,
+    /// Nobody is there to ask: an ask is a denial.
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// Write no audit row.
+    #[arg(long)]
+    pub(crate) no_audit: bool,
+    #[command(flatten)]
+    pub(crate) data: DataOption,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditOptions {
+    /// What to do; without it, rows are shown.
+    #[command(subcommand)]
+    pub(crate) command: Option<AuditCommand>,
+    /// Only of this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Only of this tool.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only with this decision.
+    #[arg(long, value_name = "allow|ask|deny")]
+    pub(crate) decision: Option<String>,
+    /// Number of rows.
+    #[arg(long, default_value_t = 50)]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) data: DataOption,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditCommand {
+    /// Check that no row was changed, removed or put elsewhere.
+    Verify,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ModeOption {
+    Agent,
+    Plan,
+    Goal,
+}
+
+impl From<ModeOption> for OperatingMode {
+    fn from(option: ModeOption) -> Self {
+        match option {
+            ModeOption::Agent => Self::Agent,
+            ModeOption::Plan => Self::Plan,
+            ModeOption::Goal => Self::Goal,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum PermissionModeOption {
+    Inherit,
+    Ask,
+    AcceptEdits,
+    Auto,
+}
+
+impl From<PermissionModeOption> for SessionPermissionMode {
+    fn from(option: PermissionModeOption) -> Self {
+        match option {
+            PermissionModeOption::Inherit => Self::Inherit,
+            PermissionModeOption::Ask => Self::Ask,
+            PermissionModeOption::AcceptEdits => Self::AcceptEdits,
+            PermissionModeOption::Auto => Self::Auto,
+        }
+    }
+}
+
+impl From<PermissionModeOption> for PermissionMode {
+    fn from(option: PermissionModeOption) -> Self {
+        SessionPermissionMode::from(option).effective(None)
+    }
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum PresetOption {
+    Standard,
+    Balanced,
+    Strict,
+}

@@ -1,0 +1,9 @@
+//! One file a command.
+
+pub(crate) mod audit;
+pub(crate) mod check;
+pub(crate) mod doctor;
+pub(crate) mod exec;
+pub(crate) mod serve;
+pub(crate) mod sessions;
+pub(crate) mod tools;

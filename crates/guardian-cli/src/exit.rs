@@ -1,0 +1,33 @@
+//! Exit codes. Part of the command line's contract: documented, and never reused.
+
+/// How the process ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitCode {
+    /// Done; for `check`: allow.
+    Done = 0,
+    /// guardian itself could not do its work.
+    Broken = 1,
+    /// The command line or its JSON is wrong.
+    Usage = 2,
+    /// For `check`: a reviewer would be asked.
+    Ask = 10,
+    /// Denied.
+    Denied = 11,
+    /// The tool ran and failed.
+    ToolFailed = 12,
+}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> Self {
+        Self::from(code as u8)
+    }
+}
+
+/// The table for `--help`.
+pub(crate) const EXIT_CODES: &str = "Exit codes:
+  0   done (check: allow)
+  1   guardian could not do its work
+  2   wrong usage
+  10  check: a reviewer would be asked
+  11  denied
+  12  the tool ran and failed";

@@ -1,0 +1,142 @@
+//! The person at the terminal: shows cards and takes answers on `/dev/tty`, whatever stdin and
+//! stdout are connected to.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::sync::mpsc;
+use std::sync::{Arc, OnceLock};
+
+use anstyle::Style;
+use guardian_host::review::{Card, HumanAnswer, Posted};
+use guardian_host::{Event, EventSink, Host};
+
+use crate::output::{STRONG, WARNING};
+
+/// How often a word that is no answer is asked about again before it counts as a denial.
+const ATTEMPTS: usize = 3;
+
+/// How cards are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answering {
+    /// Ask the person.
+    Ask,
+    /// `--yes-once`: allow once whatever may be allowed, and say so.
+    AllowOnce,
+}
+
+/// Takes the host's events; cards go to a thread that owns the terminal.
+pub(crate) struct Terminal {
+    cards: mpsc::Sender<Arc<Posted>>,
+}
+
+impl EventSink for Terminal {
+    fn emit(&self, event: Event) {
+        match event {
+            Event::PermissionRequest { posted } => {
+                // A thread that is gone leaves the card to its deadline, which denies.
+                let _ = self.cards.send(posted);
+            }
+            Event::ToolOutput { .. }
+            | Event::PermissionResolved { .. }
+            | Event::SessionChanged { .. } => {}
+        }
+    }
+}
+
+/// Where answers go, once the host is there.
+pub(crate) type HostSlot = Arc<OnceLock<Arc<Host>>>;
+
+/// Starts the terminal's thread. `None` when there is no terminal to ask on.
+pub(crate) fn start(answering: Answering) -> Option<(Arc<Terminal>, HostSlot)> {
+    let terminal = match answering {
+        Answering::Ask => Some(OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?),
+        Answering::AllowOnce => None,
+    };
+    let (cards, received) = mpsc::channel::<Arc<Posted>>();
+    let host: HostSlot = Arc::default();
+    let slot = Arc::clone(&host);
+    std::thread::spawn(move || {
+        for posted in received {
+            let answer = match &terminal {
+                Some(terminal) => ask(terminal, &posted),
+                None => say_yes(&posted),
+            };
+            if let Some(host) = slot.get() {
+                host.resolve_permission(
+                    &posted.request.session_id,
+                    &posted.request.request_id,
+                    &answer,
+                );
+            }
+        }
+    });
+    Some((Arc::new(Terminal { cards }), host))
+}
+
+fn say_yes(posted: &Posted) -> HumanAnswer {
+    for line in Card::of(&posted.request, posted.ahead).lines() {
+        crate::output::notice(&line);
+    }
+    crate::output::notice("--yes-once: allow-once");
+    HumanAnswer::word("allow-once")
+}
+
+/// Shows a card and reads the answer. A terminal that fails is a denial.
+fn ask(terminal: &File, posted: &Posted) -> HumanAnswer {
+    let card = Card::of(&posted.request, posted.ahead);
+    if show(terminal, &card).is_err() {
+        return HumanAnswer::word("deny");
+    }
+    let keys: Vec<_> = card.choices.iter().map(|choice| (key(choice.word), choice)).collect();
+    let mut input = BufReader::new(terminal);
+    for _ in 0..ATTEMPTS {
+        let offered: Vec<_> =
+            keys.iter().map(|(key, choice)| format!("{key} = {}", choice.word)).collect();
+        let mut out = terminal;
+        let _ = write!(out, "{STRONG}Your answer{STRONG:#} ({}): ", offered.join(", "));
+        let _ = out.flush();
+        let mut line = String::new();
+        match input.read_line(&mut line) {
+            Ok(0) | Err(_) => return HumanAnswer::word("deny"),
+            Ok(_) => {}
+        }
+        let typed = line.trim();
+        let chosen = keys.iter().find(|(key, choice)| typed == *key || typed == choice.word);
+        if let Some((_, choice)) = chosen {
+            return HumanAnswer {
+                decision: choice.word.to_owned(),
+                feedback: None,
+                rule: choice.rule,
+            };
+        }
+        if typed.is_empty() {
+            return HumanAnswer::word("deny");
+        }
+    }
+    HumanAnswer::word("deny")
+}
+
+/// The key that stands for an answer.
+fn key(word: &str) -> &'static str {
+    match word {
+        "allow-once" => "y",
+        "allow-session" => "s",
+        "allow-always-for-tool" => "t",
+        "allow-always-for-command-pattern" => "p",
+        _ => "n",
+    }
+}
+
+fn show(mut terminal: &File, card: &Card) -> std::io::Result<()> {
+    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    for (index, line) in card.lines().iter().enumerate() {
+        let style = match (colour, index) {
+            (false, _) => Style::new(),
+            (true, 0) => STRONG,
+            (true, _) if line.starts_with('!') => WARNING,
+            (true, _) => Style::new(),
+        };
+        writeln!(terminal, "{style}{line}{style:#}")?;
+    }
+    Ok(())
+}

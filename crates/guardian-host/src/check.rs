@@ -1,0 +1,305 @@
+//! Deciding without running: `permissions.evaluate` and `guardian check`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use guardian_facts::{Effects, Facts, FactsV1, RawArgs, Reading, RootPaths, ToolCall};
+use guardian_review::word;
+use guardian_rules::{
+    Decision, OperatingMode, PermissionMode, Policy, Preset, SandboxState, Verdict, mode_refusal,
+    tool_kind,
+};
+use guardian_store::{AuditEntry, AuditEvent, Durability, Store, StoreOptions};
+use guardian_tools::RealProbe;
+use serde_json::{Value, json};
+
+use crate::config::HostConfig;
+use crate::error::{ErrorCode, HostError};
+use crate::host::{Host, store_error};
+use crate::judge::{Caller, Judge, OverwriteState};
+use crate::outcome::ToolRequest;
+use crate::{scratch, words};
+
+/// What would be decided about a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckReport {
+    /// `allow`, `ask` or `deny`.
+    pub decision: String,
+    /// The most telling cause.
+    pub cause: String,
+    /// Ids of the rules that decided.
+    pub decided_by: Vec<String>,
+    /// Sentences for people.
+    pub reasons: Vec<String>,
+    /// What a human could answer.
+    pub allowed_decisions: Vec<String>,
+    /// What the call would do, in one line.
+    pub summary: String,
+    /// `complete` or `partial`.
+    pub reading: &'static str,
+    /// `known` or `opaque`.
+    pub effects: &'static str,
+    /// Code of SPEC §17, when the call would end with one before any decision.
+    pub error_code: Option<String>,
+    /// The facts in their versioned form.
+    pub facts: Option<Value>,
+}
+
+impl CheckReport {
+    fn decided(facts: &Facts, verdict: &Verdict) -> Self {
+        let opaque = facts.reading == Reading::Partial
+            || facts.commands.iter().any(|command| command.effects_known == Effects::Opaque);
+        Self {
+            decision: words::decision(verdict.decision).to_owned(),
+            cause: words::cause(&verdict.cause),
+            decided_by: verdict.decided_by.clone(),
+            reasons: verdict.reasons.clone(),
+            allowed_decisions: verdict
+                .allowed_decisions
+                .iter()
+                .map(|one| word(*one).to_owned())
+                .collect(),
+            summary: facts.summary.clone(),
+            reading: match facts.reading {
+                Reading::Complete => "complete",
+                Reading::Partial => "partial",
+            },
+            effects: if opaque { "opaque" } else { "known" },
+            error_code: None,
+            facts: serde_json::to_value(FactsV1::of(facts)).ok(),
+        }
+    }
+
+    /// A call that ends with an error code before anything is decided: it would not run.
+    fn refused(code: ErrorCode, cause: &str, message: String) -> Self {
+        Self {
+            decision: "deny".to_owned(),
+            cause: cause.to_owned(),
+            decided_by: Vec::new(),
+            summary: message.clone(),
+            reasons: vec![message],
+            allowed_decisions: Vec::new(),
+            reading: "partial",
+            effects: "opaque",
+            error_code: Some(code.as_str().to_owned()),
+            facts: None,
+        }
+    }
+
+    /// The report as `guardian check --json` prints it.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut value = json!({
+            "decision": self.decision,
+            "cause": self.cause,
+            "decidedBy": self.decided_by,
+            "allowedDecisions": self.allowed_decisions,
+            "summary": self.summary,
+            "reading": self.reading,
+            "effects": self.effects,
+            "reasons": self.reasons,
+        });
+        if let Some(code) = &self.error_code {
+            value["errorCode"] = code.clone().into();
+        }
+        value
+    }
+}
+
+impl Host {
+    /// Exactly what [`Host::execute`] would decide about this call now, without side effects.
+    ///
+    /// # Errors
+    /// `SESSION_NOT_FOUND`, `INTERNAL`.
+    pub async fn evaluate(
+        self: &Arc<Self>,
+        request: ToolRequest,
+    ) -> Result<CheckReport, HostError> {
+        let session = self.session(&request.session_id).await?;
+        let caller = self.caller(&session).await;
+        let tool = request.tool_name.clone();
+        if let Some(report) = refused_by_mode(caller.mode, &tool) {
+            return Ok(report);
+        }
+        let needs_workspace = crate::gate::needs_workspace(&tool);
+        if needs_workspace && session.roots.workspace.is_none() {
+            let message = format!("{tool} needs a project directory, and this session has none");
+            return Ok(CheckReport::refused(ErrorCode::WorkspaceRequired, "workspace", message));
+        }
+        if !crate::tools_list::has_body(&tool) {
+            let message = format!("there is no tool `{tool}`");
+            return Ok(CheckReport::refused(ErrorCode::ToolNotFound, "tool", message));
+        }
+        let (host, runtime) = (Arc::clone(self), self.runtime(&request.session_id));
+        tokio::task::spawn_blocking(move || {
+            let policy = host.policy();
+            let overwrite = |facts: &Facts| host.overwrite_state(&runtime, facts);
+            check(&host.judge, &host.probe, &policy, &caller, &tool, &request.args, &overwrite)
+        })
+        .await
+        .map_err(|_| HostError::internal("the call could not be analysed"))
+    }
+}
+
+/// The one path of checking, for a call whose tool exists or belongs to somebody else.
+fn check(
+    judge: &Judge,
+    probe: &RealProbe,
+    policy: &Policy,
+    caller: &Caller,
+    tool: &str,
+    args: &Value,
+    overwrite: &dyn Fn(&Facts) -> OverwriteState,
+) -> CheckReport {
+    let Value::Object(args) = args else {
+        let message = "the arguments must be a JSON object".to_owned();
+        return CheckReport::refused(ErrorCode::InvalidArgument, "arguments", message);
+    };
+    let call = ToolCall { tool: tool.to_owned(), args: RawArgs::new(args.clone()) };
+    let extraction = match judge.extract(&call, &caller.roots, probe) {
+        Ok(extraction) => extraction,
+        Err(error) => {
+            return CheckReport::refused(ErrorCode::InvalidArgument, "arguments", error.to_string());
+        }
+    };
+    let facts = extraction.facts;
+    CheckReport::decided(&facts, &judge.decide(&facts, caller, overwrite(&facts), policy))
+}
+
+fn refused_by_mode(mode: OperatingMode, tool: &str) -> Option<CheckReport> {
+    let refusal = mode_refusal(mode, tool, tool_kind(tool))?;
+    let code = ErrorCode::named(refusal.code()).unwrap_or(ErrorCode::ToolDisabledInPlan);
+    Some(CheckReport::refused(code, "contract_mode", refusal.reason(tool)))
+}
+
+/// Where and how [`Checker`] checks.
+#[derive(Debug, Clone)]
+pub struct CheckerOptions {
+    /// Project directory.
+    pub workspace: PathBuf,
+    /// Home directory instead of the user's.
+    pub home: Option<PathBuf>,
+    /// Scratch directory instead of one in the data directory.
+    pub scratch: Option<PathBuf>,
+    /// Policy file instead of the user's.
+    pub policy: Option<PathBuf>,
+    /// Preset instead of the policy's.
+    pub preset: Option<Preset>,
+    /// Operating mode.
+    pub mode: OperatingMode,
+    /// Permission mode.
+    pub permission_mode: PermissionMode,
+    /// Nobody is there to ask.
+    pub headless: bool,
+    /// Write an audit row for every check.
+    pub audit: bool,
+}
+
+/// Checks calls without a session (`guardian check`): the host's judge and policy, nothing run.
+pub struct Checker {
+    judge: Judge,
+    probe: RealProbe,
+    policy: Policy,
+    caller: Caller,
+    headless: bool,
+    store: Option<Store>,
+}
+
+impl Checker {
+    /// A checker.
+    ///
+    /// # Errors
+    /// When a directory or policy file cannot be used, or the record cannot be opened.
+    pub fn new(config: HostConfig, options: CheckerOptions) -> Result<Self, HostError> {
+        let canonical = |path: PathBuf| {
+            std::fs::canonicalize(&path).map_err(|error| {
+                HostError::invalid_params(format!("`{}`: {error}", path.display()))
+            })
+        };
+        let places = &config.places;
+        let store = options
+            .audit
+            .then(|| Store::open(StoreOptions::new(&places.data_dir)).map_err(store_error))
+            .transpose()?;
+        let data_dir =
+            std::fs::canonicalize(&places.data_dir).unwrap_or_else(|_| places.data_dir.clone());
+        // A scratch directory that does not exist yet is compared as it is written.
+        let scratch = match options.scratch {
+            Some(path) => std::fs::canonicalize(&path).unwrap_or(path),
+            None => scratch::directory(&data_dir, "check"),
+        };
+        let roots = RootPaths {
+            workspace: Some(canonical(options.workspace)?),
+            scratch,
+            home: options.home.unwrap_or_else(|| places.home.clone()),
+            guardian_data: data_dir,
+            guardian_config: vec![places.config_dir.clone(), places.managed_policy.clone()],
+            guardian_executables: places.executables.clone(),
+        };
+        Ok(Self {
+            judge: Judge::builtin(),
+            probe: RealProbe::new(),
+            policy: Policy::builtin(options.preset.unwrap_or(Preset::Standard)),
+            caller: Caller {
+                mode: options.mode,
+                permission_mode: options.permission_mode,
+                roots,
+                grants: Vec::new(),
+                delegate: None,
+                attended: !options.headless,
+                sandbox: SandboxState::Unavailable,
+                accepted_commands: BTreeSet::new(),
+            },
+            headless: options.headless,
+            store,
+        })
+    }
+
+    /// Checks one call. A tool that guardian does not know is asked about: it may be the client's.
+    #[must_use]
+    pub fn check(&self, tool: &str, args: &Value) -> CheckReport {
+        let mut report = refused_by_mode(self.caller.mode, tool).unwrap_or_else(|| {
+            check(
+                &self.judge,
+                &self.probe,
+                &self.policy,
+                &self.caller,
+                tool,
+                args,
+                // Nothing is known of what a session has read: no claim either way.
+                &|_| OverwriteState::NONE,
+            )
+        });
+        if self.headless && report.decision == words::decision(Decision::Ask) {
+            report.decision = words::decision(Decision::Deny).to_owned();
+            report.cause = "reviewer_required".to_owned();
+            report.allowed_decisions.clear();
+        }
+        self.record(tool, args, &report);
+        report
+    }
+
+    fn record(&self, tool: &str, args: &Value, report: &CheckReport) {
+        let Some(store) = &self.store else { return };
+        let entry = AuditEntry {
+            tool: Some(tool.to_owned()),
+            args_hash: store.args_hash(tool, args).ok(),
+            facts_summary: Some(report.summary.clone()),
+            decision: decision_named(&report.decision),
+            cause: Some(report.cause.clone()),
+            rule_ids: report.decided_by.clone(),
+            policy_version: Some(self.policy.version().to_owned()),
+            ..AuditEntry::new(AuditEvent::Other("check".to_owned()))
+        };
+        if let Err(error) = store.append_audit(entry, Durability::Process) {
+            tracing::warn!(%error, "a check could not be recorded");
+        }
+    }
+}
+
+fn decision_named(name: &str) -> Option<Decision> {
+    [Decision::Allow, Decision::Ask, Decision::Deny]
+        .into_iter()
+        .find(|one| words::decision(*one) == name)
+}

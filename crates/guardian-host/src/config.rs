@@ -1,0 +1,106 @@
+//! What the host is started with: places, and the user's `config.toml`. This file only puts
+//! together; each crate owns and checks its own section.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use guardian_review::ReviewConfig;
+use guardian_store::{Clock, SystemClock};
+use guardian_tools::bash::environment::Variables;
+use serde::Deserialize;
+
+use crate::admission::AdmissionLimits;
+use crate::error::{ErrorCode, HostError};
+
+/// Where things are. Read from the environment by the command line, never by the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// guardian's data: store, scratch, review snapshots.
+    pub data_dir: PathBuf,
+    /// The user's configuration directory (`config.toml`, `policy.toml`).
+    pub config_dir: PathBuf,
+    /// The managed policy file, `/etc/guardian/policy.toml`.
+    pub managed_policy: PathBuf,
+    /// The user's home directory.
+    pub home: PathBuf,
+    /// guardian's executables.
+    pub executables: Vec<PathBuf>,
+}
+
+/// The user's `config.toml`. Unknown keys are errors.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct UserConfig {
+    /// Who answers asks.
+    pub review: ReviewConfig,
+}
+
+impl UserConfig {
+    /// Reads the file; a missing one is the default.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMS` with file and position: a configuration that cannot be read never counts
+    /// as an empty one.
+    pub fn load(file: &Path) -> Result<Self, HostError> {
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(unusable(file, &error)),
+        };
+        let config: Self = toml::from_str(&text).map_err(|error| unusable(file, &error))?;
+        config.review.reviewers().map_err(|error| unusable(file, &error))?;
+        Ok(config)
+    }
+}
+
+fn unusable(file: &Path, error: &dyn std::fmt::Display) -> HostError {
+    HostError::new(ErrorCode::InvalidParams, format!("`{}`: {error}", file.display()))
+}
+
+/// Everything a [`crate::Host`] is opened with.
+#[derive(Clone)]
+pub struct HostConfig {
+    /// Where things are.
+    pub places: Places,
+    /// The user's configuration.
+    pub user: UserConfig,
+    /// Limits on concurrent execution.
+    pub admission: AdmissionLimits,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Environment that commands start from, before filtering.
+    pub environment: Variables,
+}
+
+impl HostConfig {
+    /// A host at these places, with the user's configuration from there and the limits of SPEC.
+    ///
+    /// # Errors
+    /// When the user's configuration does not load.
+    pub fn at(places: Places) -> Result<Self, HostError> {
+        let user = UserConfig::load(&places.config_dir.join("config.toml"))?;
+        Ok(Self {
+            places,
+            user,
+            admission: AdmissionLimits::SPEC,
+            clock: Arc::new(SystemClock),
+            environment: std::env::vars_os().collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_the_default_and_a_broken_one_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.toml");
+        assert_eq!(UserConfig::load(&file).unwrap().review, ReviewConfig::default());
+        for broken in ["review = 3", "[revew]\n", "[review]\nchain = [\"nobody\"]\n", "[review"] {
+            std::fs::write(&file, broken).unwrap();
+            assert!(UserConfig::load(&file).is_err(), "{broken}");
+        }
+    }
+}

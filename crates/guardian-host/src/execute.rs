@@ -1,0 +1,238 @@
+//! Running the body of a permitted call, off the async threads.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use guardian_facts::{BashInput, Facts};
+use guardian_tools::bash::environment::{CallPlaces, prepare};
+use guardian_tools::bash::{
+    Abort, BashContext, BashLimits, BashRequest, BashResult, OutputSink, OutputStream, Shell,
+    run_bash,
+};
+use guardian_tools::{
+    Bound, BoundInput, FailureCode, FileLimits, HiddenFiles, Permitted, ToolContext, ToolFailure,
+    Vision, run_file_tool,
+};
+
+use crate::error::{ErrorCode, HostError};
+use crate::events::{Event, EventSink, Stream};
+use crate::gate::{BodyCancel, Passage, aborted};
+use crate::host::Host;
+use crate::outcome::{Stop, ToolOutcome};
+
+/// The least time that a caller may leave a tool, in milliseconds.
+const SHORTEST_TIMEOUT_MS: u64 = 100;
+/// How long a file tool may take (SPEC §2).
+const FILE_TOOL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A call that may run now.
+pub(crate) struct Execution<'p> {
+    pub(crate) passage: &'p mut Passage,
+    pub(crate) facts: &'p Arc<Facts>,
+    pub(crate) call: Permitted<BoundInput>,
+}
+
+impl Host {
+    /// Runs the body.
+    pub(crate) async fn run_body(
+        self: &Arc<Self>,
+        execution: Execution<'_>,
+    ) -> Result<ToolOutcome, Stop> {
+        let Execution { passage, facts, call } = execution;
+        if matches!(call.get(), BoundInput::Bash(_)) {
+            return match call.into_bash() {
+                Some(call) => self.run_command(passage, call).await,
+                None => Err(HostError::internal("a command lost its input").into()),
+            };
+        }
+        self.run_file_tool(passage, facts, call).await
+    }
+
+    async fn run_file_tool(
+        self: &Arc<Self>,
+        passage: &mut Passage,
+        facts: &Arc<Facts>,
+        call: Permitted<BoundInput>,
+    ) -> Result<ToolOutcome, Stop> {
+        let host = Arc::clone(self);
+        let runtime = Arc::clone(&passage.runtime);
+        let cancel = BodyCancel(Arc::clone(&passage.in_flight.cancel));
+        let time = FILE_TOOL_TIMEOUT.min(requested_time(passage).unwrap_or(FILE_TOOL_TIMEOUT));
+        let roots = passage.session.roots.clone();
+        let ran = tokio::task::spawn_blocking(move || {
+            let hidden = HiddenByClass { host: &host, roots: &roots };
+            let vision = if host.vision.load(Ordering::Relaxed) {
+                Vision::Declared
+            } else {
+                Vision::Absent
+            };
+            let context = ToolContext {
+                limits: &FileLimits::spec(),
+                cancel: &cancel,
+                deadline: Some(Instant::now() + time),
+                tags: runtime.as_ref(),
+                snapshots: None,
+                hidden: &hidden,
+                vision,
+            };
+            run_file_tool(call, &context)
+        })
+        .await
+        .map_err(|_| HostError::internal("the tool met a fault"))?;
+        match ran {
+            Ok(output) => {
+                Ok(ToolOutcome::success(&passage.request.tool_call_id, output.content))
+            }
+            Err(failure) => Err(of_failure(passage, &failure)),
+        }
+    }
+
+    async fn run_command(
+        self: &Arc<Self>,
+        passage: &mut Passage,
+        call: Permitted<Bound<BashInput>>,
+    ) -> Result<ToolOutcome, Stop> {
+        let shell = self.shell_of(passage)?;
+        let abort = Abort::new().map_err(HostError::internal)?;
+        let (request, context) = self.prepare_command(passage, &call, shell, &abort).await?;
+        let running = run_bash(request, context);
+        tokio::pin!(running);
+        let ran = tokio::select! {
+            ran = &mut running => ran,
+            () = passage.in_flight.cancel.cancelled() => {
+                abort.abort();
+                running.await
+            }
+        };
+        match ran {
+            Ok(result) => Ok(self.command_outcome(passage, &result)),
+            Err(error) => {
+                let code = ErrorCode::named(error.code()).unwrap_or(ErrorCode::Internal);
+                let id = &passage.request.tool_call_id;
+                Err(ToolOutcome::failure(id, code, &error.to_string()).into())
+            }
+        }
+    }
+
+    async fn prepare_command(
+        self: &Arc<Self>,
+        passage: &Passage,
+        call: &Permitted<Bound<BashInput>>,
+        shell: Shell,
+        abort: &Abort,
+    ) -> Result<(BashRequest, BashContext), Stop> {
+        let input = call.get().input();
+        let seconds = Duration::from_secs(u64::from(input.timeout));
+        let request = BashRequest {
+            command: input.command.clone(),
+            timeout: Some(seconds.min(requested_time(passage).unwrap_or(seconds))),
+            tool_call_id: passage.request.tool_call_id.clone(),
+        };
+        let (Some(workspace_path), Some(workspace)) =
+            (passage.session.roots.workspace.clone(), call.get().directory())
+        else {
+            return Err(HostError::internal("a command lost its workspace").into());
+        };
+        let (host, scratch) = (Arc::clone(self), passage.session.roots.scratch.clone());
+        let of = workspace_path.clone();
+        let environment = tokio::task::spawn_blocking(move || {
+            let login = host.login.get();
+            prepare(&login, &host.environment_rules, CallPlaces { workspace: &of, scratch: &scratch })
+        })
+        .await
+        .map_err(|_| HostError::internal("the environment could not be prepared"))?;
+        let context = BashContext {
+            workspace,
+            workspace_path,
+            scratch: passage.session.roots.scratch.clone(),
+            environment: Arc::new(environment),
+            shell,
+            abort: abort.clone(),
+            sink: Arc::new(CommandOutput {
+                events: Arc::clone(&self.events),
+                session_id: passage.request.session_id.clone(),
+                tool_call_id: passage.request.tool_call_id.clone(),
+            }),
+            limits: BashLimits::standard(),
+        };
+        Ok((request, context))
+    }
+
+    fn command_outcome(&self, passage: &mut Passage, result: &BashResult) -> ToolOutcome {
+        let mut content = result.to_json();
+        passage.record.exit_code = content
+            .get("exitCode")
+            .and_then(serde_json::Value::as_i64)
+            .and_then(|code| i32::try_from(code).ok());
+        passage.record.sandbox = content.get("sandbox").map(ToString::to_string);
+        let id = &passage.request.tool_call_id;
+        let Some(code) = result.error_code() else {
+            return ToolOutcome::success(id, content);
+        };
+        let code = ErrorCode::named(code).unwrap_or(ErrorCode::ToolFailed);
+        content["error"] = result.error_message().unwrap_or_default().into();
+        content["code"] = code.as_str().into();
+        ToolOutcome::failed_with(id, code, content)
+    }
+}
+
+/// The time that the caller leaves the tool; checked by [`check_timeout`].
+fn requested_time(passage: &Passage) -> Option<Duration> {
+    passage.request.timeout_ms.map(Duration::from_millis)
+}
+
+/// A time out of range is an argument error, not a tool that ends at once.
+pub(crate) fn check_timeout(passage: &Passage) -> Result<(), Stop> {
+    match passage.request.timeout_ms {
+        Some(time) if time < SHORTEST_TIMEOUT_MS => {
+            let message = format!("`timeoutMs` must be at least {SHORTEST_TIMEOUT_MS}");
+            let id = &passage.request.tool_call_id;
+            Err(ToolOutcome::failure(id, ErrorCode::InvalidArgument, &message).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A body's failure; one that follows an abort is an abort.
+fn of_failure(passage: &Passage, failure: &ToolFailure) -> Stop {
+    if failure.code == FailureCode::ToolAborted {
+        return aborted(passage).into();
+    }
+    ToolOutcome::of_failure(&passage.request.tool_call_id, failure).into()
+}
+
+/// Secret and sensitive files, which walks leave out.
+struct HiddenByClass<'h> {
+    host: &'h Host,
+    roots: &'h guardian_facts::RootPaths,
+}
+
+impl HiddenFiles for HiddenByClass<'_> {
+    fn is_hidden(&self, canonical: &std::path::Path) -> bool {
+        let classes = self.host.judge.classes().of_walked(canonical, self.roots);
+        classes.secret || classes.sensitive || classes.guardian
+    }
+}
+
+/// Output of a command on its way to the clients.
+struct CommandOutput {
+    events: Arc<dyn EventSink>,
+    session_id: String,
+    tool_call_id: String,
+}
+
+impl OutputSink for CommandOutput {
+    fn chunk(&self, stream: OutputStream, seq: u64, chunk: String) {
+        self.events.emit(Event::ToolOutput {
+            session_id: self.session_id.clone(),
+            tool_call_id: self.tool_call_id.clone(),
+            stream: match stream {
+                OutputStream::Stdout => Stream::Stdout,
+                OutputStream::Stderr => Stream::Stderr,
+            },
+            seq,
+            chunk,
+        });
+    }
+}

@@ -1,0 +1,482 @@
+//! The gate: the one way by which a tool call runs, in the order of SPEC §2.
+//!
+//! session row → operating mode → workspace → tool exists → arguments → shell → extract → own the
+//! path → evaluate → bind → review → admit → mode, turn and grants again → bind again → "about to
+//! run" row → execute → record. Nobody is asked about a call that could not run, and what was
+//! judged is what runs: the typed input and the handles that were bound are what the body gets.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use guardian_facts::{Extraction, Facts, RawArgs, ToolCall};
+use guardian_review::{Allowance, ReviewOutcome};
+use guardian_rules::{Decision, ToolKind, ToolRisk, Verdict, mode_refusal, tool_kind, tool_risk};
+use guardian_store::SessionId;
+use guardian_tools::{BoundInput, Permitted, bind};
+use serde_json::Value;
+
+use crate::admission::{CallClass, Patience};
+use crate::calls::{CancelSignal, InFlight};
+use crate::error::{ErrorCode, HostError};
+use crate::execute::{Execution, check_timeout};
+use crate::host::Host;
+use crate::judge::{Caller, OverwriteState};
+use crate::outcome::{Stop, ToolOutcome, ToolRequest};
+use crate::path_order::{Arrival, Claimed};
+use crate::record::{Approval, CallRecord, ExternalPath};
+use crate::sessions::{SessionInfo, SessionRuntime};
+use crate::{tools_list, words};
+
+/// A call on its way through the gate.
+pub(crate) struct Passage {
+    pub(crate) request: ToolRequest,
+    pub(crate) session: SessionInfo,
+    pub(crate) runtime: Arc<SessionRuntime>,
+    pub(crate) in_flight: InFlight,
+    /// Id of the shell that a command runs in, once it was checked.
+    pub(crate) shell_id: Option<String>,
+    /// What goes on record, filled in as it becomes known.
+    pub(crate) record: CallRecord,
+}
+
+/// A call that was judged.
+struct Judged {
+    extraction: Extraction,
+    overwrite: OverwriteState,
+    verdict: Verdict,
+}
+
+impl Passage {
+    pub(crate) fn session_id(&self) -> Result<SessionId, HostError> {
+        SessionId::new(self.session.session_id.clone()).map_err(HostError::internal)
+    }
+}
+
+impl Host {
+    /// Judges a call and, when it may run, runs it.
+    ///
+    /// The call's place among the mutations of its session is taken when this is called, not when
+    /// the future is first polled.
+    ///
+    /// # Errors
+    /// Session and protocol failures; everything past the gate's door is an outcome.
+    pub fn execute(
+        self: &Arc<Self>,
+        request: ToolRequest,
+    ) -> impl Future<Output = Result<ToolOutcome, HostError>> + Send + 'static + use<> {
+        let host = Arc::clone(self);
+        let arrival = (tool_kind(&request.tool_name) == ToolKind::Change)
+            .then(|| host.path_order.arrive(&request.session_id));
+        async move { host.pass(request, arrival).await }
+    }
+
+    async fn pass(
+        self: Arc<Self>,
+        request: ToolRequest,
+        mut arrival: Option<Arrival>,
+    ) -> Result<ToolOutcome, HostError> {
+        let in_flight = self.calls.begin(&request.session_id, &request.tool_call_id)?;
+        let session = self.session(&request.session_id).await?;
+        let runtime = self.runtime(&session.session_id);
+        let record = CallRecord::new(&request, &session);
+        let mut passage =
+            Passage { request, session, runtime, in_flight, shell_id: None, record };
+        let outcome = match self.steps(&mut passage, &mut arrival).await {
+            Ok(outcome) | Err(Stop::Outcome(outcome)) => outcome,
+            Err(Stop::Error(error)) => {
+                self.record_refusal(&passage, &error).await;
+                return Err(error);
+            }
+        };
+        self.record_end(&passage, &outcome).await?;
+        Ok(outcome)
+    }
+
+    async fn steps(
+        self: &Arc<Self>,
+        passage: &mut Passage,
+        arrival: &mut Option<Arrival>,
+    ) -> Result<ToolOutcome, Stop> {
+        self.check_mode(passage, &passage.session.clone())?;
+        self.check_turn(passage)?;
+        check_workspace(passage)?;
+        check_tool(passage)?;
+        let call = raw_call(passage)?;
+        check_timeout(passage)?;
+        self.check_shell(passage).await?;
+        let judged = self.judge_call(passage, &call, arrival.as_mut()).await?;
+        if judged.verdict.decision == Decision::Deny {
+            return Err(denied_by_policy(passage, &judged.verdict).into());
+        }
+        let facts = Arc::new(judged.extraction.facts);
+        let mut bound =
+            self.bind_call(passage, judged.extraction.input, Arc::clone(&facts)).await?;
+        let mut patience = Patience::Bounded;
+        if judged.verdict.decision == Decision::Ask {
+            let approval =
+                self.ask(passage, &call, &facts, &judged.verdict, judged.overwrite).await?;
+            passage.record.approve(&approval);
+            patience = Patience::Approved;
+        }
+        let class = call_class(&passage.request.tool_name);
+        let slot = self.admit(passage, class, patience).await?;
+        self.check_again(passage, &facts, judged.overwrite).await?;
+        if patience == Patience::Approved {
+            bound = self.rebind_call(passage, bound).await?;
+        }
+        if tool_risk(&passage.request.tool_name) != ToolRisk::Low {
+            self.record_start(passage).await?;
+        }
+        passage.record.started();
+        let permitted = Permitted::assume_checked(bound);
+        let execution = Execution { passage, facts: &facts, call: permitted };
+        let outcome = self.run_body(execution).await;
+        drop(slot);
+        outcome
+    }
+
+    /// The operating mode has the tool. By name alone: before every rule, grant and prompt, also
+    /// for tools that nobody knows.
+    fn check_mode(&self, passage: &Passage, session: &SessionInfo) -> Result<(), Stop> {
+        let tool = &passage.request.tool_name;
+        let Some(refusal) = mode_refusal(session.mode, tool, tool_kind(tool)) else {
+            return Ok(());
+        };
+        let code = ErrorCode::named(refusal.code()).unwrap_or(ErrorCode::ToolDisabledInPlan);
+        let mut outcome =
+            ToolOutcome::failure(&passage.request.tool_call_id, code, &refusal.reason(tool));
+        outcome.content["cause"] = "contract_mode".into();
+        outcome.denied = true;
+        Err(outcome.into())
+    }
+
+    /// A call that names a turn belongs to the session's running one.
+    fn check_turn(&self, passage: &Passage) -> Result<(), Stop> {
+        match (&passage.request.turn_id, &passage.session.running_turn) {
+            (Some(named), Some(running)) if named == running => Ok(()),
+            (None, _) => Ok(()),
+            (Some(named), _) => Err(HostError::new(
+                ErrorCode::Conflict,
+                format!("the turn `{named}` is not running"),
+            )
+            .into()),
+        }
+    }
+
+    /// Typed input, facts and verdict. A mutation first waits until its path is its own; if it had
+    /// to wait, what it would touch is worked out anew.
+    async fn judge_call(
+        self: &Arc<Self>,
+        passage: &mut Passage,
+        call: &ToolCall,
+        arrival: Option<&mut Arrival>,
+    ) -> Result<Judged, Stop> {
+        let mut extraction = self.extract(passage, call).await?;
+        if let Some(arrival) = arrival
+            && let Some(path) = changed_path(&extraction.facts)
+        {
+            let claimed = tokio::select! {
+                claimed = arrival.claim(&path) => claimed,
+                () = passage.in_flight.cancel.cancelled() => return Err(aborted(passage).into()),
+            };
+            if claimed == Claimed::AfterWaiting {
+                extraction = self.extract(passage, call).await?;
+                // Whoever held the path may have made it lead elsewhere.
+                if changed_path(&extraction.facts).as_deref() != Some(path.as_path()) {
+                    return Err(stale(passage).into());
+                }
+            }
+        }
+        let overwrite = self.overwrite_state(&passage.runtime, &extraction.facts);
+        let caller = self.caller(&passage.session).await;
+        let policy = self.policy();
+        let verdict = self.judge.decide(&extraction.facts, &caller, overwrite, &policy);
+        passage.record.judged(&extraction.facts, &verdict, policy.version());
+        passage.record.external = external_path(&extraction.facts, &verdict, &caller);
+        Ok(Judged { extraction, overwrite, verdict })
+    }
+
+    async fn extract(
+        self: &Arc<Self>,
+        passage: &Passage,
+        call: &ToolCall,
+    ) -> Result<Extraction, Stop> {
+        let (host, call, roots) = (Arc::clone(self), call.clone(), passage.session.roots.clone());
+        let extracted =
+            tokio::task::spawn_blocking(move || host.judge.extract(&call, &roots, &host.probe))
+                .await
+                .map_err(|_| HostError::internal("the call could not be analysed"))?;
+        extracted.map_err(|error| {
+            let content = serde_json::json!({
+                "error": error.message,
+                "code": ErrorCode::InvalidArgument.as_str(),
+                "pointer": error.pointer,
+                "expected": error.expected,
+                "example": error.example,
+                "accepted": error.accepted,
+            });
+            let id = &passage.request.tool_call_id;
+            ToolOutcome::failed_with(id, ErrorCode::InvalidArgument, content).into()
+        })
+    }
+
+    /// What is known of the file that a Write would replace (SPEC §9). Snapshots come with the
+    /// review of changes; until then nothing can be taken back, and an unread file is asked about.
+    pub(crate) fn overwrite_state(
+        &self,
+        runtime: &SessionRuntime,
+        facts: &Facts,
+    ) -> OverwriteState {
+        if facts.tool != "Write" {
+            return OverwriteState::NONE;
+        }
+        let target = facts.accesses.iter().find(|access| access.is_change());
+        let existing = target.and_then(|access| access.exact()).filter(|path| path.kind.is_some());
+        match existing {
+            None => OverwriteState::NONE,
+            Some(path) => OverwriteState {
+                unread: guardian_tools::FileTags::last(runtime, &path.path).is_none(),
+                snapshot_possible: false,
+            },
+        }
+    }
+
+    /// Opens what was judged.
+    async fn bind_call(
+        self: &Arc<Self>,
+        passage: &Passage,
+        input: guardian_facts::ToolInput,
+        facts: Arc<Facts>,
+    ) -> Result<BoundInput, Stop> {
+        let runtime = Arc::clone(&passage.runtime);
+        let roots = passage.session.roots.clone();
+        let bound = tokio::task::spawn_blocking(move || {
+            let roots = runtime.roots(&roots)?;
+            bind(input, &facts, &roots)
+        })
+        .await
+        .map_err(|_| HostError::internal("the target could not be opened"))?;
+        bound.map_err(|failure| ToolOutcome::of_failure(&passage.request.tool_call_id, &failure).into())
+    }
+
+    /// After a wait: is the target still the one that was approved?
+    async fn rebind_call(
+        self: &Arc<Self>,
+        passage: &Passage,
+        bound: BoundInput,
+    ) -> Result<BoundInput, Stop> {
+        let runtime = Arc::clone(&passage.runtime);
+        let roots = passage.session.roots.clone();
+        let rebound = tokio::task::spawn_blocking(move || {
+            let roots = runtime.roots(&roots)?;
+            bound.rebind(&roots)
+        })
+        .await
+        .map_err(|_| HostError::internal("the target could not be opened again"))?;
+        rebound
+            .map_err(|failure| ToolOutcome::of_failure(&passage.request.tool_call_id, &failure).into())
+    }
+
+    /// Puts the call before the reviewers.
+    async fn ask(
+        self: &Arc<Self>,
+        passage: &mut Passage,
+        call: &ToolCall,
+        facts: &Arc<Facts>,
+        verdict: &Verdict,
+        overwrite: OverwriteState,
+    ) -> Result<Approval, Stop> {
+        let asked = Instant::now();
+        let review = tokio::select! {
+            review = self.review(passage, call, facts, verdict, overwrite) => review?,
+            () = passage.in_flight.cancel.cancelled() => {
+                passage.record.waited(asked.elapsed());
+                return Err(aborted(passage).into());
+            }
+        };
+        passage.record.waited(asked.elapsed());
+        passage.record.reviewed(&review);
+        match review.outcome {
+            ReviewOutcome::Allowed { by, allowance } => {
+                if let Allowance::Session(grant) = &allowance {
+                    self.remember_grant(passage, grant, &by).await?;
+                }
+                Ok(Approval { by, allowance })
+            }
+            ReviewOutcome::Aborted(_) => Err(aborted(passage).into()),
+            other => {
+                // A mode that changed while the card waited answers with its own code.
+                let session = self.session(&passage.session.session_id).await?;
+                self.check_mode(passage, &session)?;
+                let cause = other.cause().unwrap_or_default();
+                let message = other.message().unwrap_or_default();
+                Err(ToolOutcome::denied(&passage.request.tool_call_id, &cause, &message).into())
+            }
+        }
+    }
+
+    async fn admit(
+        &self,
+        passage: &Passage,
+        class: CallClass,
+        patience: Patience,
+    ) -> Result<crate::admission::Slot, Stop> {
+        let session = &passage.request.session_id;
+        tokio::select! {
+            slot = self.admission.admit(session, class, patience) => match slot {
+                Ok(slot) => Ok(slot),
+                Err(error) if error.code == ErrorCode::HostOverloaded => {
+                    let id = &passage.request.tool_call_id;
+                    Err(ToolOutcome::failure(id, error.code, &error.message).into())
+                }
+                Err(error) => Err(error.into()),
+            },
+            () = passage.in_flight.cancel.cancelled() => Err(aborted(passage).into()),
+        }
+    }
+
+    /// Mode, turn and grants as they are now, after every wait: a call approved in agent mode does
+    /// not run when the session has meanwhile become plan.
+    async fn check_again(
+        self: &Arc<Self>,
+        passage: &mut Passage,
+        facts: &Facts,
+        overwrite: OverwriteState,
+    ) -> Result<(), Stop> {
+        if passage.in_flight.cancel.is_cancelled() {
+            return Err(aborted(passage).into());
+        }
+        let session = self.session(&passage.request.session_id).await?;
+        self.check_mode(passage, &session)?;
+        passage.session = session;
+        if passage.request.turn_id.is_some()
+            && passage.request.turn_id != passage.session.running_turn
+        {
+            return Err(aborted(passage).into());
+        }
+        let caller = self.caller(&passage.session).await;
+        let verdict = self.judge.decide(facts, &caller, overwrite, &self.policy());
+        match verdict.decision {
+            Decision::Deny => Err(denied_by_policy(passage, &verdict).into()),
+            Decision::Ask if !passage.record.is_approved() => {
+                // What allowed it is gone (a grant was revoked, the mode changed): start over.
+                Err(stale(passage).into())
+            }
+            Decision::Ask | Decision::Allow => Ok(()),
+        }
+    }
+}
+
+/// High-risk tools work in a project directory only, for scratch paths too (SPEC §1).
+pub(crate) fn needs_workspace(tool: &str) -> bool {
+    match tool_kind(tool) {
+        ToolKind::Change | ToolKind::Shell | ToolKind::Plugin => true,
+        ToolKind::Control => tool_risk(tool) == ToolRisk::High,
+        ToolKind::Look | ToolKind::Conversation | ToolKind::Foreign => false,
+    }
+}
+
+fn check_workspace(passage: &Passage) -> Result<(), Stop> {
+    let tool = &passage.request.tool_name;
+    if !needs_workspace(tool) || passage.session.roots.workspace.is_some() {
+        return Ok(());
+    }
+    let message = format!("{tool} needs a project directory, and this session has none");
+    let id = &passage.request.tool_call_id;
+    Err(ToolOutcome::failure(id, ErrorCode::WorkspaceRequired, &message).into())
+}
+
+fn check_tool(passage: &Passage) -> Result<(), Stop> {
+    let tool = &passage.request.tool_name;
+    if tools_list::has_body(tool) {
+        return Ok(());
+    }
+    let near = tools_list::nearest(tool);
+    let mut message = format!("there is no tool `{tool}`");
+    if !near.is_empty() {
+        message.push_str(&format!("; did you mean {}?", near.join(", ")));
+    }
+    let mut outcome =
+        ToolOutcome::failure(&passage.request.tool_call_id, ErrorCode::ToolNotFound, &message);
+    outcome.content["nearest"] = near.into();
+    Err(outcome.into())
+}
+
+fn raw_call(passage: &Passage) -> Result<ToolCall, Stop> {
+    match &passage.request.args {
+        Value::Object(object) => Ok(ToolCall {
+            tool: passage.request.tool_name.clone(),
+            args: RawArgs::new(object.clone()),
+        }),
+        _ => {
+            let id = &passage.request.tool_call_id;
+            let message = "the arguments must be a JSON object";
+            Err(ToolOutcome::failure(id, ErrorCode::InvalidArgument, message).into())
+        }
+    }
+}
+
+/// The one path that a mutation changes.
+fn changed_path(facts: &Facts) -> Option<std::path::PathBuf> {
+    let change = facts.accesses.iter().find(|access| access.is_change())?;
+    change.exact().map(|path| path.path.clone())
+}
+
+fn call_class(tool: &str) -> CallClass {
+    match tool_kind(tool) {
+        ToolKind::Change => CallClass::Mutation,
+        ToolKind::Shell => CallClass::Shell,
+        ToolKind::Plugin | ToolKind::Foreign => CallClass::Plugin,
+        ToolKind::Look | ToolKind::Conversation | ToolKind::Control => CallClass::Read,
+    }
+}
+
+fn external_path(facts: &Facts, verdict: &Verdict, caller: &Caller) -> ExternalPath {
+    let outside = facts.accesses.iter().any(|access| {
+        access.source == guardian_facts::AccessSource::PathArgument
+            && access.exact().is_some_and(|path| path.scope == guardian_facts::Scope::Outside)
+    });
+    match (outside, verdict.decision) {
+        (false, _) => ExternalPath::None,
+        (true, Decision::Deny) => ExternalPath::Denied,
+        (true, Decision::Allow) if caller.permission_mode == guardian_rules::PermissionMode::Auto => {
+            ExternalPath::Auto
+        }
+        (true, Decision::Allow) => ExternalPath::Granted,
+        // Settled by the review.
+        (true, Decision::Ask) => ExternalPath::Denied,
+    }
+}
+
+fn denied_by_policy(passage: &Passage, verdict: &Verdict) -> ToolOutcome {
+    let message = match verdict.reasons.as_slice() {
+        [] => "policy denies this call".to_owned(),
+        reasons => format!("policy denies this call: {}", reasons.join("; ")),
+    };
+    let cause = words::cause(&verdict.cause);
+    let mut outcome = ToolOutcome::denied(&passage.request.tool_call_id, &cause, &message);
+    outcome.content["decidedBy"] = verdict.decided_by.clone().into();
+    outcome
+}
+
+pub(crate) fn aborted(passage: &Passage) -> ToolOutcome {
+    let message = "the call was aborted before it ran";
+    ToolOutcome::failure(&passage.request.tool_call_id, ErrorCode::ToolAborted, message)
+}
+
+fn stale(passage: &Passage) -> ToolOutcome {
+    let message = "what was judged is no longer what would run; send the call again";
+    let mut outcome =
+        ToolOutcome::failure(&passage.request.tool_call_id, ErrorCode::StaleApproval, message);
+    outcome.content["retryable"] = true.into();
+    outcome
+}
+
+/// Cancellation as guardian-tools wants it.
+pub(crate) struct BodyCancel(pub(crate) Arc<CancelSignal>);
+
+impl guardian_tools::Cancel for BodyCancel {
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}

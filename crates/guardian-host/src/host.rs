@@ -1,0 +1,274 @@
+//! The host: what everything else hangs on.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use guardian_redact::{Preview, PreviewLimits, Redactor};
+use guardian_review::{AbortReason, Chain, PendingQueue};
+use guardian_rules::{Policy, Preset};
+use guardian_store::{Store, StoreError, StoreOptions};
+use guardian_tools::RealProbe;
+use guardian_tools::bash::environment::{EnvironmentRules, secret_values};
+use guardian_tools::bash::{LoginEnvironment, Platform, ShellCatalogue, ThisMachine};
+use serde_json::Value;
+
+use crate::admission::Admission;
+use crate::calls::Calls;
+use crate::config::HostConfig;
+use crate::error::{ErrorCode, HostError};
+use crate::events::{Event, EventSink};
+use crate::judge::Judge;
+use crate::path_order::PathOrder;
+use crate::review_host::{Clients, WaitingCalls};
+use crate::scratch;
+use crate::sessions::SessionRuntime;
+
+/// The permission system and tool host. One per process; shared by everything that serves.
+pub struct Host {
+    pub(crate) config: HostConfig,
+    pub(crate) judge: Judge,
+    pub(crate) probe: RealProbe,
+    pub(crate) store: Store,
+    pub(crate) redactor: Redactor,
+    pub(crate) events: Arc<dyn EventSink>,
+    pub(crate) clients: Arc<Clients>,
+    pub(crate) queue: Arc<PendingQueue>,
+    pub(crate) chain: Chain,
+    pub(crate) waiting: WaitingCalls,
+    pub(crate) admission: Admission,
+    pub(crate) calls: Calls,
+    pub(crate) path_order: PathOrder,
+    pub(crate) vision: AtomicBool,
+    pub(crate) login: LoginEnvironment,
+    pub(crate) environment_rules: EnvironmentRules,
+    pub(crate) shells: ShellCatalogue,
+    policy: RwLock<Arc<Policy>>,
+    runtimes: Mutex<HashMap<String, Arc<SessionRuntime>>>,
+}
+
+/// Figures for `app.health`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Health {
+    /// Calls executing.
+    pub executing: usize,
+    /// Calls waiting for a slot.
+    pub queued: usize,
+    /// Cards waiting for an answer.
+    pub pending_reviews: usize,
+    /// Calls in flight, waiting ones included.
+    pub in_flight: usize,
+}
+
+impl Host {
+    /// Opens the store, sweeps what earlier sessions left, and is ready.
+    ///
+    /// # Errors
+    /// When the data directory cannot be used, or a configuration does not load.
+    pub async fn open(
+        config: HostConfig,
+        events: Arc<dyn EventSink>,
+    ) -> Result<Arc<Self>, HostError> {
+        tokio::task::spawn_blocking(move || Self::open_blocking(config, events))
+            .await
+            .map_err(|_| HostError::internal("the host could not be opened"))?
+    }
+
+    fn open_blocking(
+        mut config: HostConfig,
+        events: Arc<dyn EventSink>,
+    ) -> Result<Arc<Self>, HostError> {
+        let rules = EnvironmentRules::builtin().map_err(HostError::internal)?;
+        let redactor = Redactor::builtin().with_known_values(secret_values(&config.environment, &rules));
+        let options = StoreOptions::new(&config.places.data_dir)
+            .clock(Arc::clone(&config.clock))
+            .redactor(redactor.clone());
+        let store = Store::open(options).map_err(store_error)?;
+        if let Some(recovery) = store.recovery() {
+            tracing::error!(
+                moved_to = %recovery.moved_to.display(),
+                reason = recovery.reason,
+                "the database was damaged and has been moved aside; nothing of it is in force"
+            );
+        }
+        // Scratch paths are compared as canonical ones.
+        config.places.data_dir = std::fs::canonicalize(&config.places.data_dir)
+            .map_err(|error| HostError::internal(format!("the data directory: {error}")))?;
+        let policy = load_policy(&store)?;
+        let queue = PendingQueue::new(config.user.review.human_timeout());
+        let clients = Arc::new(Clients::new(Arc::clone(&events)));
+        let chain = crate::review_host::chain(&config.user.review, &queue, &clients)?;
+        let host = Self {
+            admission: Admission::new(config.admission),
+            judge: Judge::builtin(),
+            probe: RealProbe::new(),
+            store,
+            redactor,
+            events,
+            clients,
+            queue,
+            chain,
+            waiting: WaitingCalls::default(),
+            calls: Calls::default(),
+            path_order: PathOrder::default(),
+            vision: AtomicBool::new(false),
+            login: LoginEnvironment::new(config.environment.clone()),
+            environment_rules: rules,
+            shells: ShellCatalogue::discover(Platform::current(), &ThisMachine),
+            policy: RwLock::new(Arc::new(policy)),
+            runtimes: Mutex::default(),
+            config,
+        };
+        host.sweep();
+        Ok(Arc::new(host))
+    }
+
+    /// Says that a client which shows cards is there. Until then every session is headless.
+    pub fn attach_reviewer(&self) {
+        self.clients.attach();
+    }
+
+    /// Says whether the client takes image data.
+    pub fn set_vision(&self, vision: bool) {
+        self.vision.store(vision, Ordering::Relaxed);
+    }
+
+    /// Figures for `app.health`.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let figures = self.admission.figures();
+        Health {
+            executing: figures.executing,
+            queued: figures.queued,
+            pending_reviews: self.queue.pending(None).len(),
+            in_flight: self.calls.in_flight(None),
+        }
+    }
+
+    /// Aborts one call, or remembers to for 60 s when it has not arrived yet. True when it was in
+    /// flight. Idempotent.
+    pub fn abort_call(&self, session_id: &str, tool_call_id: &str) -> bool {
+        let running = self.calls.abort(session_id, tool_call_id);
+        self.queue.abort_call(session_id, tool_call_id, AbortReason::Call);
+        running
+    }
+
+    /// Ends everything: cards are denied, calls aborted, their processes gone when this returns.
+    pub async fn shutdown(&self) {
+        self.queue.close(AbortReason::Host);
+        self.calls.abort_all();
+        // Aborted calls end by themselves and at a bounded pace; the process must outlive them.
+        while self.calls.in_flight(None) > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    /// A value as people may see it: redacted, cut.
+    pub(crate) fn preview(&self, value: &Value) -> Value {
+        Preview::new(&self.redactor, value, PreviewLimits::CARD).value
+    }
+
+    /// The policy in force.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts a policy in force for the calls that follow.
+    pub(crate) fn set_policy(&self, policy: Policy) {
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+    }
+
+    /// What this process keeps of a session.
+    pub(crate) fn runtime(&self, session_id: &str) -> Arc<SessionRuntime> {
+        let mut runtimes = self.runtimes.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(runtimes.entry(session_id.to_owned()).or_default())
+    }
+
+    /// Forgets what this process kept of a session.
+    pub(crate) fn forget_runtime(&self, session_id: &str) {
+        self.runtimes.lock().unwrap_or_else(PoisonError::into_inner).remove(session_id);
+    }
+
+    pub(crate) fn emit_session_change(&self, session_id: &str, change: &'static str) {
+        self.events.emit(Event::SessionChanged { session_id: session_id.to_owned(), change });
+    }
+
+    /// Runs a blocking operation of the store off the async threads.
+    pub(crate) async fn with_store<T: Send + 'static>(
+        &self,
+        operation: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, HostError> {
+        let store = self.store.clone();
+        tokio::task::spawn_blocking(move || operation(&store))
+            .await
+            .map_err(|_| HostError::internal("the store met a fault"))?
+            .map_err(store_error)
+    }
+
+    pub(crate) fn now_ms(&self) -> i64 {
+        self.store.now().0
+    }
+
+    /// Removes scratch directories and expired grants; failures are for the log only.
+    fn sweep(&self) {
+        if let Err(error) = self.store.sweep_grants() {
+            tracing::warn!(%error, "expired grants could not be removed");
+        }
+        let lives = self.store.sessions().and_then(|sessions| {
+            let life = |session: guardian_store::Session| {
+                let running = self.store.running_turn(&session.id)?.is_some();
+                let life = if running {
+                    scratch::SessionLife::Running
+                } else {
+                    scratch::SessionLife::Resting
+                };
+                Ok((session.id.to_string(), life))
+            };
+            sessions.into_iter().map(life).collect::<Result<BTreeMap<_, _>, StoreError>>()
+        });
+        match lives {
+            Ok(lives) => {
+                let data_dir = &self.config.places.data_dir;
+                if let Err(error) = scratch::sweep(data_dir, &lives, SystemTime::now()) {
+                    tracing::warn!(%error, "scratch directories could not be swept");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the scratch sweep is skipped"),
+        }
+    }
+}
+
+/// The policy that a store's settings ask for.
+pub(crate) fn load_policy(store: &Store) -> Result<Policy, HostError> {
+    let preset = match store.settings().map_err(store_error)?.preset.as_deref() {
+        None => Preset::Standard,
+        Some(name) => crate::settings::preset_named(name)
+            .ok_or_else(|| HostError::internal(format!("the preset `{name}` is not known")))?,
+    };
+    Ok(Policy::builtin(preset))
+}
+
+/// A store failure as a host error. "Not there" is said only when the store was read.
+pub(crate) fn store_error(error: StoreError) -> HostError {
+    use guardian_store::Conflict;
+    let message = error.to_string();
+    match error {
+        StoreError::NotFound { what: "session", .. } => {
+            HostError::new(ErrorCode::SessionNotFound, message)
+        }
+        StoreError::NotFound { .. } => HostError::new(ErrorCode::NotFound, message),
+        StoreError::Conflict(Conflict::TurnRunning { .. }) => {
+            HostError::new(ErrorCode::AgentBusy, message)
+        }
+        StoreError::Conflict(_) => HostError::new(ErrorCode::Conflict, message),
+        StoreError::Invalid(_) => HostError::invalid_params(message),
+        StoreError::Busy
+        | StoreError::Unavailable { .. }
+        | StoreError::Corrupt(_)
+        | StoreError::ReadOnly
+        | StoreError::Full
+        | StoreError::TooNew { .. }
+        | StoreError::Closed => HostError::internal(message),
+    }
+}

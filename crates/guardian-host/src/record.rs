@@ -1,0 +1,248 @@
+//! What goes on record about a call: filled in on its way through the gate, written at its end.
+//!
+//! A row "about to run" is durable before a high-risk call runs; every call, also a denied one,
+//! ends with one row of the same fields (SPEC §14).
+
+use std::time::{Duration, Instant};
+
+use guardian_facts::Facts;
+use guardian_redact::{Preview, PreviewLimits};
+use guardian_review::{Allowance, Decider, Review, ReviewOutcome};
+use guardian_rules::{Decision, ToolRisk, Verdict, tool_risk};
+use guardian_store::{
+    AuditEntry, AuditEvent, Durability, ExternalPathPermission, SessionId,
+};
+use serde_json::Value;
+
+use crate::error::{ErrorCode, HostError};
+use crate::gate::Passage;
+use crate::host::Host;
+use crate::outcome::{Stop, ToolOutcome, ToolRequest};
+use crate::sessions::SessionInfo;
+use crate::words;
+
+pub(crate) use guardian_store::ExternalPathPermission as ExternalPath;
+
+/// Who approved a call, and how far the approval reaches.
+pub(crate) struct Approval {
+    pub(crate) by: Decider,
+    pub(crate) allowance: Allowance,
+}
+
+/// The record of one call while it is being made.
+pub(crate) struct CallRecord {
+    arrived: Instant,
+    session: Option<SessionId>,
+    request: ToolRequest,
+    summary: Option<String>,
+    decision: Option<Decision>,
+    cause: Option<String>,
+    decided_by: Option<String>,
+    rule_ids: Vec<String>,
+    reason: Option<String>,
+    policy_version: Option<String>,
+    prompted: bool,
+    approved: bool,
+    waited: Duration,
+    started: Option<Instant>,
+    pub(crate) external: ExternalPathPermission,
+    /// The confinement that was in force.
+    pub(crate) sandbox: Option<String>,
+    /// Exit code of a command.
+    pub(crate) exit_code: Option<i32>,
+}
+
+impl CallRecord {
+    pub(crate) fn new(request: &ToolRequest, session: &SessionInfo) -> Self {
+        Self {
+            arrived: Instant::now(),
+            session: SessionId::new(session.session_id.clone()).ok(),
+            request: request.clone(),
+            summary: None,
+            decision: None,
+            cause: None,
+            decided_by: None,
+            rule_ids: Vec::new(),
+            reason: None,
+            policy_version: None,
+            prompted: false,
+            approved: false,
+            waited: Duration::ZERO,
+            started: None,
+            external: ExternalPathPermission::None,
+            sandbox: None,
+            exit_code: None,
+        }
+    }
+
+    /// Notes facts and verdict.
+    pub(crate) fn judged(&mut self, facts: &Facts, verdict: &Verdict, policy_version: &str) {
+        self.summary = Some(facts.summary.clone());
+        self.decision = Some(verdict.decision);
+        self.cause = Some(words::cause(&verdict.cause));
+        self.decided_by = Some("policy".to_owned());
+        self.rule_ids = verdict.decided_by.clone();
+        self.reason = verdict.reasons.first().cloned();
+        self.policy_version = Some(policy_version.to_owned());
+    }
+
+    /// Notes how the review ended.
+    pub(crate) fn reviewed(&mut self, review: &Review) {
+        self.prompted = review.prompted;
+        let (decision, by) = match &review.outcome {
+            ReviewOutcome::Allowed { by, .. } => (Decision::Allow, decider(by)),
+            ReviewOutcome::Denied { by, .. } => (Decision::Deny, decider(by)),
+            ReviewOutcome::TimedOut { .. } => (Decision::Deny, "deadline".to_owned()),
+            ReviewOutcome::Aborted(_) => (Decision::Deny, "abort".to_owned()),
+            ReviewOutcome::Failed { reviewer, .. } => (Decision::Deny, format!("reviewer:{reviewer}")),
+            ReviewOutcome::ReviewerRequired => (Decision::Deny, "headless".to_owned()),
+        };
+        self.decision = Some(decision);
+        self.decided_by = Some(by);
+        if let Some(cause) = review.outcome.cause() {
+            self.cause = Some(cause);
+        }
+    }
+
+    /// Notes an approval.
+    pub(crate) fn approve(&mut self, approval: &Approval) {
+        self.approved = true;
+        if self.external != ExternalPathPermission::None {
+            self.external = match approval.allowance {
+                Allowance::Session(_) => ExternalPathPermission::Granted,
+                _ => ExternalPathPermission::Allowed,
+            };
+        }
+    }
+
+    /// A reviewer said yes to this call.
+    pub(crate) fn is_approved(&self) -> bool {
+        self.approved
+    }
+
+    /// Adds time spent waiting for an answer.
+    pub(crate) fn waited(&mut self, time: Duration) {
+        self.waited += time;
+    }
+
+    /// The body starts now.
+    pub(crate) fn started(&mut self) {
+        self.started = Some(Instant::now());
+    }
+
+    fn entry(&self, host: &Host, event: AuditEvent) -> AuditEntry {
+        let preview = Preview::new(&host.redactor, &self.request.args, PreviewLimits::CARD);
+        AuditEntry {
+            session: self.session.clone(),
+            turn: self.request.turn_id.clone(),
+            tool_call: Some(self.request.tool_call_id.clone()),
+            tool: Some(self.request.tool_name.clone()),
+            delegate: self.request.delegate_id.clone(),
+            args_hash: host.store.args_hash(&self.request.tool_name, &self.request.args).ok(),
+            args_preview: Some(preview.value),
+            facts_summary: self.summary.clone(),
+            external_path_permission: Some(self.external),
+            decision: self.decision,
+            cause: self.cause.clone(),
+            decided_by: self.decided_by.clone(),
+            rule_ids: self.rule_ids.clone(),
+            policy_version: self.policy_version.clone(),
+            reason: self.reason.clone(),
+            prompted: Some(self.prompted),
+            permission_wait_ms: Some(milliseconds(self.waited)),
+            sandbox: self.sandbox.clone(),
+            ..AuditEntry::new(event)
+        }
+    }
+
+    /// The closing row.
+    fn closing(&self, host: &Host, outcome: &ToolOutcome) -> AuditEntry {
+        let total = self.arrived.elapsed();
+        let body = self.started.map_or(Duration::ZERO, |at| at.elapsed());
+        let bytes = if self.started.is_some() { size_of_json(&outcome.content) } else { 0 };
+        let mut entry = self.entry(host, AuditEvent::Call);
+        if outcome.denied {
+            entry.decision = Some(Decision::Deny);
+            if let Some(cause) = outcome.content.get("cause").and_then(Value::as_str) {
+                entry.cause = Some(cause.to_owned());
+            }
+        }
+        entry.ok = Some(outcome.ok);
+        entry.error_code = outcome.error_code.map(|code| code.as_str().to_owned());
+        entry.exit_code = self.exit_code;
+        entry.bytes = Some(bytes);
+        entry.duration_ms = Some(milliseconds(body));
+        entry.overhead_ms =
+            Some(milliseconds(total.saturating_sub(body).saturating_sub(self.waited)));
+        entry.total_ms = Some(milliseconds(total));
+        entry
+    }
+}
+
+impl Host {
+    /// Makes durable that a high-risk call is about to run. If it cannot be written, the call does
+    /// not run.
+    pub(crate) async fn record_start(&self, passage: &Passage) -> Result<(), Stop> {
+        let entry = passage.record.entry(self, AuditEvent::AboutToRun);
+        self.with_store(move |store| store.record_about_to_run(entry).map(drop)).await.map_err(
+            |error| {
+                HostError::internal(format!("the call did not run: it cannot be recorded ({error})"))
+                    .into()
+            },
+        )
+    }
+
+    /// Writes the closing row. Losing it is an error for a high-risk call only.
+    pub(crate) async fn record_end(
+        &self,
+        passage: &Passage,
+        outcome: &ToolOutcome,
+    ) -> Result<(), HostError> {
+        let entry = passage.record.closing(self, outcome);
+        let written =
+            self.with_store(move |store| store.append_audit(entry, Durability::Process).map(drop));
+        match written.await {
+            Ok(()) => Ok(()),
+            Err(error) if tool_risk(&passage.request.tool_name) == ToolRisk::Low => {
+                tracing::warn!(%error, "a call could not be recorded");
+                Ok(())
+            }
+            // What ran has run, and "about to run" is on record: the result still counts.
+            Err(error) => {
+                tracing::error!(%error, "the end of a call could not be recorded");
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the row of a call that ended with a protocol or session failure.
+    pub(crate) async fn record_refusal(&self, passage: &Passage, error: &HostError) {
+        let id = &passage.request.tool_call_id;
+        let outcome = ToolOutcome::failure(id, error.code, &error.message);
+        let mut entry = passage.record.closing(self, &outcome);
+        if error.code == ErrorCode::HostOverloaded {
+            entry.event = AuditEvent::Overload;
+        }
+        let written =
+            self.with_store(move |store| store.append_audit(entry, Durability::Process).map(drop));
+        if let Err(error) = written.await {
+            tracing::warn!(%error, "a refused call could not be recorded");
+        }
+    }
+}
+
+fn decider(by: &Decider) -> String {
+    match by {
+        Decider::Policy(_) => "policy".to_owned(),
+        Decider::Human => "human".to_owned(),
+        Decider::Reviewer(name) => format!("reviewer:{name}"),
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn size_of_json(value: &Value) -> u64 {
+    u64::try_from(value.to_string().len()).unwrap_or(u64::MAX)
+}

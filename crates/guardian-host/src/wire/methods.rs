@@ -1,0 +1,9 @@
+//! Handlers of the wire's methods, one file an area. They translate; what happens is the host's.
+
+pub(super) mod app;
+pub(super) mod audit;
+pub(super) mod permissions;
+pub(super) mod session;
+pub(super) mod settings;
+pub(super) mod tools;
+pub(super) mod workspace;

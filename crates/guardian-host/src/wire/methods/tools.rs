@@ -1,0 +1,70 @@
+use guardian_rules::OperatingMode;
+
+use crate::error::HostError;
+use crate::outcome::ToolRequest;
+use crate::tools_list::tool_list;
+use crate::wire::connection::Connection;
+use crate::wire::types::{
+    AbortParams, AbortResult, ExecuteParams, ExecuteResult, NoParams, ToolView, ToolsListResult,
+};
+
+pub(crate) async fn list(_: &Connection, _: NoParams) -> Result<ToolsListResult, HostError> {
+    let tools = tool_list()
+        .into_iter()
+        .map(|tool| ToolView {
+            modes: [OperatingMode::Agent, OperatingMode::Plan, OperatingMode::Goal]
+                .into_iter()
+                .filter(|mode| tool.is_in(*mode))
+                .collect(),
+            name: tool.name,
+            description: tool.description,
+            risk: tool.risk,
+            parameters: tool.parameters,
+            activation: tool.activation,
+        })
+        .collect();
+    Ok(ToolsListResult { tools })
+}
+
+pub(crate) fn execute(
+    connection: &Connection,
+    params: ExecuteParams,
+) -> impl Future<Output = Result<ExecuteResult, HostError>> + Send + use<> {
+    let outcome = connection.host.execute(request(params));
+    async move {
+        let outcome = outcome.await?;
+        Ok(ExecuteResult {
+            tool_call_id: outcome.tool_call_id,
+            ok: outcome.ok,
+            is_error: !outcome.ok,
+            error_code: outcome.error_code.map(|code| code.as_str().to_owned()),
+            content: outcome.content,
+            denied: outcome.denied.then_some(true),
+            runtime: None,
+        })
+    }
+}
+
+pub(crate) async fn abort(
+    connection: &Connection,
+    params: AbortParams,
+) -> Result<AbortResult, HostError> {
+    let aborted = connection.host.abort_call(&params.session_id, &params.tool_call_id);
+    Ok(AbortResult { aborted })
+}
+
+/// The request that a wire call stands for.
+pub(super) fn request(params: ExecuteParams) -> ToolRequest {
+    ToolRequest {
+        session_id: params.session_id,
+        turn_id: params.turn_id,
+        tool_call_id: params.tool_call_id,
+        tool_name: params.tool_name,
+        args: params.args,
+        batch_size: params.batch.map(|batch| batch.size),
+        delegate_id: params.delegate_id,
+        expected_shell_id: params.expected_command_shell_id,
+        expected_shell_dialect: params.expected_command_shell_dialect,
+        timeout_ms: params.timeout_ms,
+    }
+}
