@@ -77,3 +77,10 @@ fn write_whole(out: &mut dyn Write, text: &str) -> std::io::Result<()> {
     }
     out.flush()
 }
+
+/// A time for people, in UTC to the second.
+pub(crate) fn time(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+        .unwrap_or_default()
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use guardian_facts::{Effects, Facts, FactsV1, RawArgs, Reading, RootPaths, ToolCall};
-use guardian_review::word;
+use guardian_review::answer::word;
 use guardian_rules::{
     Decision, OperatingMode, PermissionMode, Policy, Preset, SandboxState, Verdict, mode_refusal,
     tool_kind,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::config::HostConfig;
 use crate::error::{ErrorCode, HostError};
 use crate::host::{Host, store_error};
-use crate::judge::{Caller, Judge, OverwriteState};
+use crate::judge::{Caller, Judge, OverwriteState, Refused};
 use crate::outcome::ToolRequest;
 use crate::{scratch, words};
 
@@ -52,7 +52,7 @@ impl CheckReport {
             || facts.commands.iter().any(|command| command.effects_known == Effects::Opaque);
         Self {
             decision: words::decision(verdict.decision).to_owned(),
-            cause: words::cause(&verdict.cause),
+            cause: verdict.cause.wire_name(),
             decided_by: verdict.decided_by.clone(),
             reasons: verdict.reasons.clone(),
             allowed_decisions: verdict
@@ -67,7 +67,7 @@ impl CheckReport {
             },
             effects: if opaque { "opaque" } else { "known" },
             error_code: None,
-            facts: serde_json::to_value(FactsV1::of(facts)).ok(),
+            facts: serde_json::to_value(FactsV1::from(facts)).ok(),
         }
     }
 
@@ -125,7 +125,7 @@ impl Host {
         let needs_workspace = crate::gate::needs_workspace(&tool);
         if needs_workspace && session.roots.workspace.is_none() {
             let message = format!("{tool} needs a project directory, and this session has none");
-            return Ok(CheckReport::refused(ErrorCode::WorkspaceRequired, "workspace", message));
+            return Ok(CheckReport::refused(ErrorCode::WorkspaceRequired, "workspace_required", message));
         }
         if !crate::tools_list::has_body(&tool) {
             let message = format!("there is no tool `{tool}`");
@@ -159,7 +159,11 @@ fn check(
     let call = ToolCall { tool: tool.to_owned(), args: RawArgs::new(args.clone()) };
     let extraction = match judge.extract(&call, &caller.roots, probe) {
         Ok(extraction) => extraction,
-        Err(error) => {
+        Err(error @ Refused::Workspace) => {
+            let code = ErrorCode::WorkspaceRequired;
+            return CheckReport::refused(code, "workspace_required", error.to_string());
+        }
+        Err(error @ Refused::Arguments(_)) => {
             return CheckReport::refused(ErrorCode::InvalidArgument, "arguments", error.to_string());
         }
     };

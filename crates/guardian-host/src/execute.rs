@@ -1,17 +1,18 @@
 //! Running the body of a permitted call, off the async threads.
 
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use guardian_facts::{BashInput, Facts};
+use guardian_facts::input::BashInput;
 use guardian_tools::bash::environment::{CallPlaces, prepare};
 use guardian_tools::bash::{
     Abort, BashContext, BashLimits, BashRequest, BashResult, OutputSink, OutputStream, Shell,
     run_bash,
 };
 use guardian_tools::{
-    Bound, BoundInput, FailureCode, FileLimits, HiddenFiles, Permitted, ToolContext, ToolFailure,
+    Bound, BoundInput, BoundTarget, FailureCode, FileLimits, HiddenFiles, Permitted, ToolContext, ToolFailure,
     Vision, run_file_tool,
 };
 
@@ -29,7 +30,6 @@ const FILE_TOOL_TIMEOUT: Duration = Duration::from_secs(30);
 /// A call that may run now.
 pub(crate) struct Execution<'p> {
     pub(crate) passage: &'p mut Passage,
-    pub(crate) facts: &'p Arc<Facts>,
     pub(crate) call: Permitted<BoundInput>,
 }
 
@@ -39,20 +39,19 @@ impl Host {
         self: &Arc<Self>,
         execution: Execution<'_>,
     ) -> Result<ToolOutcome, Stop> {
-        let Execution { passage, facts, call } = execution;
+        let Execution { passage, call } = execution;
         if matches!(call.get(), BoundInput::Bash(_)) {
             return match call.into_bash() {
                 Some(call) => self.run_command(passage, call).await,
                 None => Err(HostError::internal("a command lost its input").into()),
             };
         }
-        self.run_file_tool(passage, facts, call).await
+        self.run_file_tool(passage, call).await
     }
 
     async fn run_file_tool(
         self: &Arc<Self>,
         passage: &mut Passage,
-        facts: &Arc<Facts>,
         call: Permitted<BoundInput>,
     ) -> Result<ToolOutcome, Stop> {
         let host = Arc::clone(self);
@@ -129,11 +128,12 @@ impl Host {
             timeout: Some(seconds.min(requested_time(passage).unwrap_or(seconds))),
             tool_call_id: passage.request.tool_call_id.clone(),
         };
-        let (Some(workspace_path), Some(workspace)) =
-            (passage.session.roots.workspace.clone(), call.get().directory())
-        else {
+        // The directory that was bound is the one the command starts in.
+        let BoundTarget::Directory(directory) = call.get().target() else {
             return Err(HostError::internal("a command lost its workspace").into());
         };
+        let workspace = directory.as_fd().try_clone_to_owned().map_err(HostError::internal)?;
+        let workspace_path = directory.canonical();
         let (host, scratch) = (Arc::clone(self), passage.session.roots.scratch.clone());
         let of = workspace_path.clone();
         let environment = tokio::task::spawn_blocking(move || {
@@ -143,7 +143,7 @@ impl Host {
         .await
         .map_err(|_| HostError::internal("the environment could not be prepared"))?;
         let context = BashContext {
-            workspace,
+            workspace: Arc::new(workspace),
             workspace_path,
             scratch: passage.session.roots.scratch.clone(),
             environment: Arc::new(environment),
@@ -210,8 +210,10 @@ struct HiddenByClass<'h> {
 
 impl HiddenFiles for HiddenByClass<'_> {
     fn is_hidden(&self, canonical: &std::path::Path) -> bool {
-        let classes = self.host.judge.classes().of_walked(canonical, self.roots);
-        classes.secret || classes.sensitive || classes.guardian
+        self.host.judge.classes().is_hidden_from_walks(canonical, &self.roots.home)
+            || self.roots.guardian_config.iter().any(|own| canonical.starts_with(own))
+            || canonical.starts_with(&self.roots.guardian_data)
+                && !canonical.starts_with(&self.roots.scratch)
     }
 }
 

@@ -8,11 +8,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use guardian_facts::{Extraction, Facts, RawArgs, ToolCall};
+use guardian_facts::{ArgumentError, Extraction, Facts, RawArgs, Target, ToolCall};
 use guardian_review::{Allowance, ReviewOutcome};
 use guardian_rules::{Decision, ToolKind, ToolRisk, Verdict, mode_refusal, tool_kind, tool_risk};
 use guardian_store::SessionId;
-use guardian_tools::{BoundInput, Permitted, bind};
+use guardian_tools::{Binding, BoundInput, Permitted, bind};
 use serde_json::Value;
 
 use crate::admission::{CallClass, Patience};
@@ -20,12 +20,12 @@ use crate::calls::{CancelSignal, InFlight};
 use crate::error::{ErrorCode, HostError};
 use crate::execute::{Execution, check_timeout};
 use crate::host::Host;
-use crate::judge::{Caller, OverwriteState};
+use crate::judge::{Caller, OverwriteState, Refused};
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
 use crate::path_order::{Arrival, Claimed};
 use crate::record::{Approval, CallRecord, ExternalPath};
 use crate::sessions::{SessionInfo, SessionRuntime};
-use crate::{tools_list, words};
+use crate::tools_list;
 
 /// A call on its way through the gate.
 pub(crate) struct Passage {
@@ -109,27 +109,31 @@ impl Host {
             return Err(denied_by_policy(passage, &judged.verdict).into());
         }
         let facts = Arc::new(judged.extraction.facts);
-        let mut bound =
-            self.bind_call(passage, judged.extraction.input, Arc::clone(&facts)).await?;
-        let mut patience = Patience::Bounded;
-        if judged.verdict.decision == Decision::Ask {
+        let bound = self.bind_call(passage, judged.extraction.input, Arc::clone(&facts)).await?;
+        let class = call_class(&passage.request.tool_name);
+        let (bound, slot) = if judged.verdict.decision == Decision::Ask {
+            let (bound, binding) = self.binding_of(bound, passage).await?;
             let approval =
                 self.ask(passage, &call, &facts, &judged.verdict, judged.overwrite).await?;
             passage.record.approve(&approval);
-            patience = Patience::Approved;
-        }
-        let class = call_class(&passage.request.tool_name);
-        let slot = self.admit(passage, class, patience).await?;
-        self.check_again(passage, &facts, judged.overwrite).await?;
-        if patience == Patience::Approved {
-            bound = self.rebind_call(passage, bound).await?;
-        }
+            let slot = self.admit(passage, class, Patience::Approved).await?;
+            let now = self.extract(passage, &call).await?.facts;
+            self.check_again(passage, &now, judged.overwrite).await?;
+            if !same_effect(&facts, &now) {
+                return Err(stale(passage).into());
+            }
+            (self.rebind_call(passage, bound, binding, now).await?, slot)
+        } else {
+            let slot = self.admit(passage, class, Patience::Bounded).await?;
+            self.check_again(passage, &facts, judged.overwrite).await?;
+            (bound, slot)
+        };
         if tool_risk(&passage.request.tool_name) != ToolRisk::Low {
             self.record_start(passage).await?;
         }
         passage.record.started();
         let permitted = Permitted::assume_checked(bound);
-        let execution = Execution { passage, facts: &facts, call: permitted };
+        let execution = Execution { passage, call: permitted };
         let outcome = self.run_body(execution).await;
         drop(slot);
         outcome
@@ -206,17 +210,9 @@ impl Host {
             tokio::task::spawn_blocking(move || host.judge.extract(&call, &roots, &host.probe))
                 .await
                 .map_err(|_| HostError::internal("the call could not be analysed"))?;
-        extracted.map_err(|error| {
-            let content = serde_json::json!({
-                "error": error.message,
-                "code": ErrorCode::InvalidArgument.as_str(),
-                "pointer": error.pointer,
-                "expected": error.expected,
-                "example": error.example,
-                "accepted": error.accepted,
-            });
-            let id = &passage.request.tool_call_id;
-            ToolOutcome::failed_with(id, ErrorCode::InvalidArgument, content).into()
+        extracted.map_err(|error| match error {
+            Refused::Workspace => workspace_required(passage).into(),
+            Refused::Arguments(error) => invalid_arguments(passage, &error).into(),
         })
     }
 
@@ -259,17 +255,37 @@ impl Host {
         bound.map_err(|failure| ToolOutcome::of_failure(&passage.request.tool_call_id, &failure).into())
     }
 
+    /// What an approval of the call will be bound to: the target's identity, and the content of a
+    /// file that would be changed.
+    async fn binding_of(
+        &self,
+        bound: BoundInput,
+        passage: &Passage,
+    ) -> Result<(BoundInput, Binding), Stop> {
+        let (bound, binding) = tokio::task::spawn_blocking(move || {
+            let binding = bound.binding();
+            (bound, binding)
+        })
+        .await
+        .map_err(|_| HostError::internal("the target could not be looked at"))?;
+        let id = &passage.request.tool_call_id;
+        let binding = binding.map_err(|failure| ToolOutcome::of_failure(id, &failure))?;
+        Ok((bound, binding))
+    }
+
     /// After a wait: is the target still the one that was approved?
     async fn rebind_call(
         self: &Arc<Self>,
         passage: &Passage,
         bound: BoundInput,
+        binding: Binding,
+        facts: Facts,
     ) -> Result<BoundInput, Stop> {
         let runtime = Arc::clone(&passage.runtime);
         let roots = passage.session.roots.clone();
         let rebound = tokio::task::spawn_blocking(move || {
             let roots = runtime.roots(&roots)?;
-            bound.rebind(&roots)
+            bound.rebind(&binding, &facts, &roots)
         })
         .await
         .map_err(|_| HostError::internal("the target could not be opened again"))?;
@@ -288,6 +304,7 @@ impl Host {
     ) -> Result<Approval, Stop> {
         let asked = Instant::now();
         let review = tokio::select! {
+            biased;
             review = self.review(passage, call, facts, verdict, overwrite) => review?,
             () = passage.in_flight.cancel.cancelled() => {
                 passage.record.waited(asked.elapsed());
@@ -301,7 +318,7 @@ impl Host {
                 if let Allowance::Session(grant) = &allowance {
                     self.remember_grant(passage, grant, &by).await?;
                 }
-                Ok(Approval { by, allowance })
+                Ok(Approval { allowance })
             }
             ReviewOutcome::Aborted(_) => Err(aborted(passage).into()),
             other => {
@@ -381,9 +398,53 @@ fn check_workspace(passage: &Passage) -> Result<(), Stop> {
     if !needs_workspace(tool) || passage.session.roots.workspace.is_some() {
         return Ok(());
     }
+    Err(workspace_required(passage).into())
+}
+
+fn workspace_required(passage: &Passage) -> ToolOutcome {
+    let tool = &passage.request.tool_name;
     let message = format!("{tool} needs a project directory, and this session has none");
+    ToolOutcome::failure(&passage.request.tool_call_id, ErrorCode::WorkspaceRequired, &message)
+}
+
+fn invalid_arguments(passage: &Passage, error: &ArgumentError) -> ToolOutcome {
+    let content = serde_json::json!({
+        "error": error.message,
+        "code": ErrorCode::InvalidArgument.as_str(),
+        "pointer": error.pointer,
+        "expected": error.expected,
+        "example": error.example,
+        "accepted": error.accepted,
+    });
     let id = &passage.request.tool_call_id;
-    Err(ToolOutcome::failure(id, ErrorCode::WorkspaceRequired, &message).into())
+    ToolOutcome::failed_with(id, ErrorCode::InvalidArgument, content)
+}
+
+/// Would the call, extracted again after a wait, do what was judged? Whether a path exists may
+/// have changed; where it leads, what it is and what code runs may not. (File tools are held to
+/// more by their binding.)
+fn same_effect(judged: &Facts, now: &Facts) -> bool {
+    let places = |facts: &Facts| {
+        let place = |access: &guardian_facts::Access| {
+            let target = match &access.target {
+                Target::Exact(path) => format!("{:?}", (&path.path, path.scope, path.sensitivity)),
+                Target::Pattern { pattern, base, may_match, .. } => {
+                    format!("{:?}", (pattern, &base.path, base.scope, may_match))
+                }
+                Target::Unknown { written, when_empty, .. } => format!("{written} {when_empty:?}"),
+            };
+            (access.kind, access.detail, access.recursive, target)
+        };
+        facts.accesses.iter().map(place).collect::<Vec<_>>()
+    };
+    let code = |facts: &Facts| {
+        let one = |file: &guardian_facts::CodeFile| (file.path.path.clone(), file.hash.clone());
+        facts.code_files.iter().map(one).collect::<Vec<_>>()
+    };
+    places(judged) == places(now)
+        && code(judged) == code(now)
+        && judged.reading == now.reading
+        && judged.commands.len() == now.commands.len()
 }
 
 fn check_tool(passage: &Passage) -> Result<(), Stop> {
@@ -453,7 +514,7 @@ fn denied_by_policy(passage: &Passage, verdict: &Verdict) -> ToolOutcome {
         [] => "policy denies this call".to_owned(),
         reasons => format!("policy denies this call: {}", reasons.join("; ")),
     };
-    let cause = words::cause(&verdict.cause);
+    let cause = verdict.cause.wire_name();
     let mut outcome = ToolOutcome::denied(&passage.request.tool_call_id, &cause, &message);
     outcome.content["decidedBy"] = verdict.decided_by.clone().into();
     outcome

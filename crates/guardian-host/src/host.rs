@@ -149,9 +149,9 @@ impl Host {
     /// Aborts one call, or remembers to for 60 s when it has not arrived yet. True when it was in
     /// flight. Idempotent.
     pub fn abort_call(&self, session_id: &str, tool_call_id: &str) -> bool {
-        let running = self.calls.abort(session_id, tool_call_id);
+        // The card first, so that it is taken away as aborted and not as abandoned.
         self.queue.abort_call(session_id, tool_call_id, AbortReason::Call);
-        running
+        self.calls.abort(session_id, tool_call_id)
     }
 
     /// Ends everything: cards are denied, calls aborted, their processes gone when this returns.
@@ -204,10 +204,6 @@ impl Host {
             .await
             .map_err(|_| HostError::internal("the store met a fault"))?
             .map_err(store_error)
-    }
-
-    pub(crate) fn now_ms(&self) -> i64 {
-        self.store.now().0
     }
 
     /// Removes scratch directories and expired grants; failures are for the log only.

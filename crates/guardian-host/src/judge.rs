@@ -55,6 +55,17 @@ impl OverwriteState {
     pub const NONE: Self = Self { unread: false, snapshot_possible: true };
 }
 
+/// A call that could not run.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// Its arguments do not fit the tool (`INVALID_ARGUMENT`).
+    #[error(transparent)]
+    Arguments(Box<ArgumentError>),
+    /// It needs a workspace (`WORKSPACE_REQUIRED`).
+    #[error("the session has no project directory, which this call needs")]
+    Workspace,
+}
+
 impl Judge {
     /// A judge with the built-in extractors, path classes and commands.
     #[must_use]
@@ -83,18 +94,19 @@ impl Judge {
     /// A call that cannot be analysed has unknown facts, which nothing covers: it is asked about.
     ///
     /// # Errors
-    /// [`ArgumentError`] when the arguments do not fit the tool.
+    /// [`Refused`] when the call could not run, whatever anybody decides.
     pub fn extract(
         &self,
         call: &ToolCall,
         roots: &RootPaths,
         probe: &dyn PathProbe,
-    ) -> Result<Extraction, ArgumentError> {
+    ) -> Result<Extraction, Refused> {
         let context =
             FactContext { roots, probe, classes: &self.classes, catalogue: self.catalogue };
         match self.registry.extract(call, &context) {
             Ok(extraction) => Ok(extraction),
-            Err(ExtractError::Argument(error)) => Err(error),
+            Err(ExtractError::Argument(error)) => Err(Refused::Arguments(Box::new(error))),
+            Err(ExtractError::WorkspaceRequired) => Err(Refused::Workspace),
             Err(ExtractError::Failed(reason)) => Ok(unknown(call, reason)),
         }
     }

@@ -8,7 +8,7 @@
 //! call; nothing that a request claims about them is believed.
 
 pub mod admission;
-mod audit_view;
+pub mod audit_view;
 pub mod calls;
 pub mod check;
 mod config;
@@ -43,4 +43,5 @@ pub use events::{Event, EventSink, NoEvents, Stream};
 pub use host::{Health, Host};
 pub use outcome::{ToolOutcome, ToolRequest};
 pub use sessions::{CreatedSession, NewSession, SessionChange, SessionInfo, TurnInfo};
+pub use settings::command_shells_here;
 pub use tools_list::{ToolInfo, tool_list};

@@ -19,13 +19,11 @@ use crate::gate::Passage;
 use crate::host::Host;
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
 use crate::sessions::SessionInfo;
-use crate::words;
 
 pub(crate) use guardian_store::ExternalPathPermission as ExternalPath;
 
-/// Who approved a call, and how far the approval reaches.
+/// How far an approval reaches.
 pub(crate) struct Approval {
-    pub(crate) by: Decider,
     pub(crate) allowance: Allowance,
 }
 
@@ -79,7 +77,7 @@ impl CallRecord {
     pub(crate) fn judged(&mut self, facts: &Facts, verdict: &Verdict, policy_version: &str) {
         self.summary = Some(facts.summary.clone());
         self.decision = Some(verdict.decision);
-        self.cause = Some(words::cause(&verdict.cause));
+        self.cause = Some(verdict.cause.wire_name());
         self.decided_by = Some("policy".to_owned());
         self.rule_ids = verdict.decided_by.clone();
         self.reason = verdict.reasons.first().cloned();

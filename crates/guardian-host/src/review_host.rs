@@ -155,7 +155,7 @@ impl Host {
             ReviewRequest::new(ids, facts, verdict, tool_risk(&call.tool), args);
         request.facts = self
             .redactor
-            .redact_value(&serde_json::to_value(guardian_facts::FactsV1::of(facts)).unwrap_or_default());
+            .redact_value(&serde_json::to_value(guardian_facts::FactsV1::from(facts)).unwrap_or_default());
         request.delegate = passage.request.delegate_id.clone();
         if passage.session.mode != OperatingMode::Agent && tool_kind(&call.tool) == ToolKind::Shell {
             request.notes.push(

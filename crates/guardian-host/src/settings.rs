@@ -209,3 +209,18 @@ fn view(settings: &Settings) -> Map<String, Value> {
         ("preset".to_owned(), Value::from(settings.preset.clone())),
     ])
 }
+
+/// The executable that commands run in on this machine when no setting says otherwise.
+///
+/// # Errors
+/// `SHELL_NOT_FOUND` with what to install.
+pub fn command_shells_here() -> Result<std::path::PathBuf, HostError> {
+    let catalogue = guardian_tools::bash::ShellCatalogue::discover(
+        guardian_tools::bash::Platform::current(),
+        &guardian_tools::bash::ThisMachine,
+    );
+    catalogue
+        .effective(None)
+        .map(|effective| effective.shell.executable)
+        .map_err(|error| HostError::new(ErrorCode::ShellNotFound, error.to_string()))
+}

@@ -1,7 +1,7 @@
 //! Inner enums as the words of wire, audit and command line. One place, so that they agree.
 
 use guardian_facts::Scope;
-use guardian_rules::{Cause, Decision, GrantScope, OperatingMode, PermissionMode, ToolRisk};
+use guardian_rules::{Decision, GrantScope, OperatingMode, PermissionMode, ToolRisk};
 
 /// `allow`, `ask`, `deny`.
 #[must_use]
@@ -59,25 +59,5 @@ pub fn root(scope: Scope) -> &'static str {
         Scope::Workspace => "workspace",
         Scope::Scratch => "scratch",
         Scope::Outside | Scope::ScratchEscape => "external",
-    }
-}
-
-/// The cause of a verdict: `content.cause` of a denial, `cause` of `check` and `evaluate`.
-#[must_use]
-pub fn cause(cause: &Cause) -> String {
-    match cause {
-        Cause::ContractMode => "contract_mode".to_owned(),
-        Cause::SensitivePath => "sensitive_path".to_owned(),
-        Cause::PathOutsideWorkspace => "path_outside_workspace".to_owned(),
-        Cause::Rule(id) | Cause::Floor(id) => format!("rule:{id}"),
-        Cause::SecretFile => "secret_file".to_owned(),
-        Cause::ProtectedFile => "protected_file".to_owned(),
-        Cause::PermissionMode => "permission_mode".to_owned(),
-        Cause::Grant => "grant".to_owned(),
-        Cause::LowRisk => "low_risk".to_owned(),
-        Cause::Scratch => "scratch".to_owned(),
-        Cause::Preset(name) => format!("preset:{name}"),
-        Cause::Unknown => "unknown".to_owned(),
-        Cause::NotCovered => "not_covered".to_owned(),
     }
 }
