@@ -38,6 +38,13 @@ pub enum ContainedKind {
     Special,
 }
 
+/// The `O_PATH` handle, for a command's working directory.
+impl AsFd for Contained {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
 impl Contained {
     /// Opens `relative` beneath the root.
     pub(crate) fn open(
