@@ -4,14 +4,15 @@
 //! machine (links, guardian's own files, the content of certificates).
 
 mod intersect;
+pub(crate) mod pattern_set;
 mod public_key;
 
 use std::path::{Component, Path};
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-
 use crate::Sensitivity;
 use crate::defaults::{ClassGroup, FactsConfig, FactsExtension};
+
+use pattern_set::{PatternSet, Subject};
 
 pub use public_key::holds_only_public_keys;
 
@@ -71,11 +72,11 @@ struct Entry {
 #[derive(Debug, Clone)]
 pub struct PathClasses {
     groups: Vec<Group>,
-    paths: GlobSet,
+    paths: PatternSet,
     path_entries: Vec<Entry>,
     /// The patterns behind `path_entries`, for pattern-against-pattern questions.
     path_texts: Vec<String>,
-    excepts: GlobSet,
+    excepts: PatternSet,
     except_groups: Vec<usize>,
 }
 
@@ -106,10 +107,10 @@ impl PathClasses {
     /// A pattern is malformed.
     pub fn compile(config: &FactsConfig) -> Result<Self, ClassError> {
         let mut groups = Vec::new();
-        let mut paths = GlobSetBuilder::new();
+        let mut paths = PatternSet::default();
         let mut path_entries = Vec::new();
         let mut path_texts = Vec::new();
-        let mut excepts = GlobSetBuilder::new();
+        let mut excepts = PatternSet::default();
         let mut except_groups = Vec::new();
         let classes: [(Class, &[ClassGroup]); 3] = [
             (Class::Secret, &config.secret),
@@ -126,35 +127,25 @@ impl PathClasses {
                     unless_public: group.unless_public,
                 });
                 for pattern in &group.paths {
-                    for text in anchored(pattern) {
-                        paths.add(glob(pattern, &text)?);
-                        path_entries.push(Entry {
-                            group: index,
-                            tree: pattern.ends_with("/**"),
-                        });
-                        path_texts.push(text);
-                    }
+                    paths.add(pattern)?;
+                    path_entries.push(Entry {
+                        group: index,
+                        tree: pattern.ends_with("/**"),
+                    });
+                    path_texts.push(anchored(pattern));
                 }
                 for pattern in &group.except {
-                    for text in anchored(pattern) {
-                        excepts.add(glob(pattern, &text)?);
-                        except_groups.push(index);
-                    }
+                    excepts.add(pattern)?;
+                    except_groups.push(index);
                 }
             }
         }
-        let build = |builder: GlobSetBuilder| {
-            builder.build().map_err(|error| ClassError {
-                pattern: String::new(),
-                reason: error.to_string(),
-            })
-        };
         Ok(Self {
             groups,
-            paths: build(paths)?,
+            paths,
             path_entries,
             path_texts,
-            excepts: build(excepts)?,
+            excepts,
             except_groups,
         })
     }
@@ -164,10 +155,12 @@ impl PathClasses {
     /// `/root`).
     #[must_use]
     pub fn explain(&self, path: &Path, home: &Path) -> Vec<ClassHit<'_>> {
+        let lower_home = home.to_string_lossy().to_lowercase();
         let mut entries = Vec::new();
-        for candidate in candidates(&folded(path), home) {
-            entries.extend(self.paths.matches(&candidate));
-        }
+        self.paths
+            .each_match(&Subject::new(&folded(path), &lower_home), |index| {
+                entries.push(index)
+            });
         if entries.is_empty() {
             return Vec::new();
         }
@@ -176,14 +169,10 @@ impl PathClasses {
         // An exception loosens, so it is matched on the plain lower-case name: a trailing dot or
         // a stream suffix never makes `id_rsa.pub. ` out of something else.
         let mut lifted = Vec::new();
-        for candidate in candidates(&path.to_string_lossy().to_lowercase(), home) {
-            lifted.extend(
-                self.excepts
-                    .matches(&candidate)
-                    .into_iter()
-                    .map(|index| self.except_groups[index]),
-            );
-        }
+        self.excepts.each_match(
+            &Subject::new(&path.to_string_lossy().to_lowercase(), &lower_home),
+            |index| lifted.push(self.except_groups[index]),
+        );
         let mut hits: Vec<ClassHit<'_>> = Vec::new();
         for entry in entries.into_iter().map(|index| self.path_entries[index]) {
             if lifted.contains(&entry.group) {
@@ -234,9 +223,13 @@ impl PathClasses {
             let candidate = intersect::tokens(&candidate);
             for (text, entry) in self.path_texts.iter().zip(&self.path_entries) {
                 let class = self.groups[entry.group].class;
-                if !sensitivity.has(class)
-                    && intersect::may_intersect(&candidate, &intersect::tokens(text))
-                {
+                if sensitivity.has(class) {
+                    continue;
+                }
+                let directory = text.strip_suffix("/**");
+                let meets =
+                    |text: &str| intersect::may_intersect(&candidate, &intersect::tokens(text));
+                if meets(text) || directory.is_some_and(meets) {
                     sensitivity.add(class);
                 }
             }
@@ -398,46 +391,14 @@ fn candidates(path: &str, home: &Path) -> Vec<String> {
     forms
 }
 
-/// The globs of one configured pattern: anchored, and for `x/**` also `x` itself.
-fn anchored(pattern: &str) -> Vec<String> {
+/// A configured pattern as one text that says where it begins (`/`, `~/` or `**/`).
+fn anchored(pattern: &str) -> String {
     let lower = pattern.to_lowercase();
     let is_anchored =
         lower.starts_with('/') || lower.starts_with("~/") || lower.get(1..3) == Some(":/");
-    let text = if is_anchored || lower.starts_with("**/") {
+    if is_anchored || lower.starts_with("**/") {
         lower
     } else {
         format!("**/{lower}")
-    };
-    match text.strip_suffix("/**") {
-        Some(directory) => vec![directory.to_owned(), text],
-        None => vec![text],
     }
-}
-
-fn glob(pattern: &str, text: &str) -> Result<globset::Glob, ClassError> {
-    GlobBuilder::new(text)
-        .literal_separator(true)
-        .backslash_escape(false)
-        .build()
-        .map_err(|error| ClassError {
-            pattern: pattern.to_owned(),
-            reason: error.kind().to_string(),
-        })
-}
-
-/// Compiles patterns of the configuration's language into one set over folded paths.
-///
-/// The set is over lower-case text; who compares exactly passes paths unfolded, which only makes
-/// fewer of them match.
-pub(crate) fn compile_patterns(patterns: &[String]) -> Result<GlobSet, ClassError> {
-    let mut builder = GlobSetBuilder::new();
-    for pattern in patterns {
-        for text in anchored(pattern) {
-            builder.add(glob(pattern, &text)?);
-        }
-    }
-    builder.build().map_err(|error| ClassError {
-        pattern: String::new(),
-        reason: error.to_string(),
-    })
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use globset::GlobSet;
 use serde::Deserialize;
 
-use crate::classes::{ClassError, compile_patterns, folded};
+use crate::classes::pattern_set::{PatternSet, Subject};
+use crate::classes::{ClassError, folded};
 
 const DEFAULT_TOML: &str = include_str!("../../../config/default.toml");
 
@@ -180,11 +180,11 @@ impl FactsConfig {
 /// Compiled lists of system paths.
 #[derive(Debug, Clone)]
 pub struct SystemPaths {
-    directories: GlobSet,
-    children_of: GlobSet,
-    block_devices: GlobSet,
-    null_devices: GlobSet,
-    public_files: GlobSet,
+    directories: PatternSet,
+    children_of: PatternSet,
+    block_devices: PatternSet,
+    null_devices: PatternSet,
+    public_files: PatternSet,
 }
 
 impl SystemPaths {
@@ -194,11 +194,11 @@ impl SystemPaths {
     /// A pattern is malformed.
     pub fn compile(lists: &SystemPathLists) -> Result<Self, ClassError> {
         Ok(Self {
-            directories: compile_patterns(&lists.directories)?,
-            children_of: compile_patterns(&lists.children_of)?,
-            block_devices: compile_patterns(&lists.block_devices)?,
-            null_devices: compile_patterns(&lists.null_devices)?,
-            public_files: compile_patterns(&lists.public_files)?,
+            directories: PatternSet::compile(&lists.directories)?,
+            children_of: PatternSet::compile(&lists.children_of)?,
+            block_devices: PatternSet::compile(&lists.block_devices)?,
+            null_devices: PatternSet::compile(&lists.null_devices)?,
+            public_files: PatternSet::compile(&lists.public_files)?,
         })
     }
 
@@ -215,25 +215,31 @@ impl SystemPaths {
         let Some(parent) = path.parent() else {
             return true;
         };
-        self.directories.is_match(folded(path)) || self.children_of.is_match(folded(parent))
+        self.directories.is_match(&Subject::new(&folded(path), ""))
+            || self
+                .children_of
+                .is_match(&Subject::new(&folded(parent), ""))
     }
 
     /// A block device or kernel interface that must never be written.
     #[must_use]
     pub fn is_block_device(&self, path: &Path) -> bool {
-        self.block_devices.is_match(folded(path))
+        self.block_devices
+            .is_match(&Subject::new(&folded(path), ""))
     }
 
     /// Writing to it has no effect on any file (`/dev/null`). Compared exactly.
     #[must_use]
     pub fn is_null_device(&self, path: &Path) -> bool {
-        self.null_devices.is_match(path)
+        self.null_devices
+            .is_match(&Subject::new(&path.to_string_lossy(), ""))
     }
 
     /// A public system file (SPEC §7.4): loosens, so the path is compared exactly.
     #[must_use]
     pub fn is_public_file(&self, path: &Path) -> bool {
-        self.public_files.is_match(path)
+        self.public_files
+            .is_match(&Subject::new(&path.to_string_lossy(), ""))
     }
 }
 

@@ -21,6 +21,7 @@ pub mod command;
 pub mod defaults;
 pub mod extract;
 pub mod facts;
+pub mod facts_v1;
 pub mod input;
 pub mod path;
 pub mod probe;
@@ -39,6 +40,7 @@ pub use extract::{
     RegisterError, ToolPathExtractor, ToolPattern,
 };
 pub use facts::{CodeFile, Endpoint, Facts, LooseFinding, Opacity, Reading, Span};
+pub use facts_v1::FactsV1;
 pub use input::{ArgumentError, ToolDescription, ToolInput, tool_catalogue};
 pub use path::{PathError, RootPaths};
 pub use probe::{FileId, FileKind, MemoryProbe, PathProbe, ProbeLog, RecordingProbe, Resolved};

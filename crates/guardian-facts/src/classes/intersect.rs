@@ -20,6 +20,11 @@ pub(super) enum Token {
 pub(super) fn tokens(pattern: &str) -> Vec<Token> {
     let mut tokens = Vec::with_capacity(pattern.len());
     let mut rest = pattern;
+    // At the start it ends where a name begins; every text compared here has a `/` there.
+    if let Some(after) = rest.strip_prefix("**/") {
+        tokens.extend([Token::AnyPath, Token::Character('/')]);
+        rest = after;
+    }
     while let Some(character) = rest.chars().next() {
         if let Some(after) = rest.strip_prefix("**/") {
             tokens.push(Token::AnyPath);
@@ -132,5 +137,6 @@ mod tests {
         check("/w/*", "/etc/shadow", false);
         check("/w/a?", "/w/a", false);
         check("/w/*", "**/.git/config", false);
+        check("/w/x*.md", "**/.env.*", false);
     }
 }

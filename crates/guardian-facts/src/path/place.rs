@@ -181,12 +181,13 @@ impl FactContext<'_> {
                 "the answer is not a canonical path".to_owned(),
             ));
         }
-        let mut sensitivity = self.name_classes(&lexical, &resolved.path, resolved.kind);
-        if asked != absolute {
-            let rewritten = collapse(&asked);
-            sensitivity =
-                sensitivity.union(self.name_classes(&rewritten, &resolved.path, resolved.kind));
-        }
+        // What `/proc/self/cwd/x` spells is `x` in the own directory, and its classes are those.
+        let spelled = if asked == absolute {
+            lexical.clone()
+        } else {
+            collapse(&asked)
+        };
+        let sensitivity = self.name_classes(&spelled, &resolved.path, resolved.kind);
         let addressed = if asked == absolute { absolute } else { &asked };
         Ok(PathFact {
             written: written.to_owned(),
