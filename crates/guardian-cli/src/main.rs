@@ -43,6 +43,8 @@ fn main() -> std::process::ExitCode {
 fn start_log(json: bool) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("GUARDIAN_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     if json { log.json().init() } else { log.init() }
 }

@@ -50,11 +50,17 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) {
         let mut line = String::new();
         for (cell, width) in cells.zip(&widths) {
             line.push_str(cell);
-            line.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.width()) + 2));
+            line.extend(std::iter::repeat_n(
+                ' ',
+                width.saturating_sub(cell.width()) + 2,
+            ));
         }
         line.trim_end().to_owned()
     };
-    line(&format!("{STRONG}{}{STRONG:#}", render(&mut headings.iter().copied())));
+    line(&format!(
+        "{STRONG}{}{STRONG:#}",
+        render(&mut headings.iter().copied())
+    ));
     for row in rows {
         line(&render(&mut row.iter().map(String::as_str)));
     }

@@ -29,7 +29,9 @@ pub(crate) fn find(data_dir: Option<&Path>) -> Result<Places, HostError> {
 
 /// This executable and the supervisor beside it.
 fn executables() -> Vec<PathBuf> {
-    let Ok(own) = std::env::current_exe() else { return Vec::new() };
+    let Ok(own) = std::env::current_exe() else {
+        return Vec::new();
+    };
     let supervisor = own.with_file_name("guardian-supervisor");
     vec![own, supervisor]
 }

@@ -49,7 +49,13 @@ pub(crate) type HostSlot = Arc<OnceLock<Arc<Host>>>;
 /// Starts the terminal's thread. `None` when there is no terminal to ask on.
 pub(crate) fn start(answering: Answering) -> Option<(Arc<Terminal>, HostSlot)> {
     let terminal = match answering {
-        Answering::Ask => Some(OpenOptions::new().read(true).write(true).open("/dev/tty").ok()?),
+        Answering::Ask => Some(
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open("/dev/tty")
+                .ok()?,
+        ),
         Answering::AllowOnce => None,
     };
     let (cards, received) = mpsc::channel::<Arc<Posted>>();
@@ -87,13 +93,23 @@ fn ask(terminal: &File, posted: &Posted) -> HumanAnswer {
     if show(terminal, &card).is_err() {
         return HumanAnswer::word("deny");
     }
-    let keys: Vec<_> = card.choices.iter().map(|choice| (key(choice.word), choice)).collect();
+    let keys: Vec<_> = card
+        .choices
+        .iter()
+        .map(|choice| (key(choice.word), choice))
+        .collect();
     let mut input = BufReader::new(terminal);
     for _ in 0..ATTEMPTS {
-        let offered: Vec<_> =
-            keys.iter().map(|(key, choice)| format!("{key} = {}", choice.word)).collect();
+        let offered: Vec<_> = keys
+            .iter()
+            .map(|(key, choice)| format!("{key} = {}", choice.word))
+            .collect();
         let mut out = terminal;
-        let _ = write!(out, "{STRONG}Your answer{STRONG:#} ({}): ", offered.join(", "));
+        let _ = write!(
+            out,
+            "{STRONG}Your answer{STRONG:#} ({}): ",
+            offered.join(", ")
+        );
         let _ = out.flush();
         let mut line = String::new();
         match input.read_line(&mut line) {
@@ -101,7 +117,9 @@ fn ask(terminal: &File, posted: &Posted) -> HumanAnswer {
             Ok(_) => {}
         }
         let typed = line.trim();
-        let chosen = keys.iter().find(|(key, choice)| typed == *key || typed == choice.word);
+        let chosen = keys
+            .iter()
+            .find(|(key, choice)| typed == *key || typed == choice.word);
         if let Some((_, choice)) = chosen {
             return HumanAnswer {
                 decision: choice.word.to_owned(),

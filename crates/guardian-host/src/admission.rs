@@ -183,7 +183,10 @@ impl Admission {
     /// A desk with these limits.
     #[must_use]
     pub fn new(limits: AdmissionLimits) -> Self {
-        Self(Arc::new(Shared { limits, state: Mutex::new(State::default()) }))
+        Self(Arc::new(Shared {
+            limits,
+            state: Mutex::new(State::default()),
+        }))
     }
 
     /// Waits for a slot. Dropping the future gives the place in the queue up.
@@ -197,12 +200,19 @@ impl Admission {
         patience: Patience,
     ) -> Result<Slot, HostError> {
         let (ticket, mut granted) = self.enqueue(session, class, patience)?;
-        let mut place = Place { desk: self, session, ticket, armed: true };
+        let mut place = Place {
+            desk: self,
+            session,
+            ticket,
+            armed: true,
+        };
         loop {
             let outcome = match patience {
                 Patience::Approved => Some((&mut granted).await),
                 Patience::Bounded => {
-                    tokio::time::timeout(self.0.limits.queue_deadline, &mut granted).await.ok()
+                    tokio::time::timeout(self.0.limits.queue_deadline, &mut granted)
+                        .await
+                        .ok()
                 }
             };
             match outcome {
@@ -249,11 +259,15 @@ impl Admission {
         if !state.waiting.contains_key(session) {
             state.turn.push_back(session.to_owned());
         }
-        state.waiting.entry(session.to_owned()).or_default().push_back(Waiter {
-            ticket,
-            class,
-            granted,
-        });
+        state
+            .waiting
+            .entry(session.to_owned())
+            .or_default()
+            .push_back(Waiter {
+                ticket,
+                class,
+                granted,
+            });
         self.serve(&mut state);
         Ok((ticket, receiver))
     }
@@ -263,9 +277,15 @@ impl Admission {
         loop {
             let mut served = false;
             for _ in 0..state.turn.len() {
-                let Some(session) = state.turn.pop_front() else { break };
+                let Some(session) = state.turn.pop_front() else {
+                    break;
+                };
                 served |= self.serve_session(state, &session);
-                if state.waiting.get(&session).is_some_and(|queue| !queue.is_empty()) {
+                if state
+                    .waiting
+                    .get(&session)
+                    .is_some_and(|queue| !queue.is_empty())
+                {
                     state.turn.push_back(session);
                 } else {
                     state.waiting.remove(&session);
@@ -281,8 +301,11 @@ impl Admission {
     fn serve_session(&self, state: &mut State, session: &str) -> bool {
         let mut index = 0;
         loop {
-            let Some(class) =
-                state.waiting.get(session).and_then(|queue| queue.get(index)).map(|w| w.class)
+            let Some(class) = state
+                .waiting
+                .get(session)
+                .and_then(|queue| queue.get(index))
+                .map(|w| w.class)
             else {
                 return false;
             };
@@ -290,16 +313,27 @@ impl Admission {
                 index += 1;
                 continue;
             }
-            let Some(waiter) = state.waiting.get_mut(session).and_then(|queue| queue.remove(index))
+            let Some(waiter) = state
+                .waiting
+                .get_mut(session)
+                .and_then(|queue| queue.remove(index))
             else {
                 return false;
             };
-            let slot =
-                Slot { desk: self.clone(), session: session.to_owned(), class, counted: true };
+            let slot = Slot {
+                desk: self.clone(),
+                session: session.to_owned(),
+                class,
+                counted: true,
+            };
             match waiter.granted.send(slot) {
                 Ok(()) => {
                     state.all.add(class);
-                    state.sessions.entry(session.to_owned()).or_default().add(class);
+                    state
+                        .sessions
+                        .entry(session.to_owned())
+                        .or_default()
+                        .add(class);
                     return true;
                 }
                 // The lock is held: the slot must not give back what was never taken.
@@ -333,7 +367,10 @@ impl Admission {
             .waiting
             .iter()
             .map(|(session, queue)| {
-                queue.iter().filter(|w| !self.own_limit_reached(state, session, w.class)).count()
+                queue
+                    .iter()
+                    .filter(|w| !self.own_limit_reached(state, session, w.class))
+                    .count()
             })
             .sum()
     }
@@ -372,14 +409,19 @@ fn overloaded(message: &str) -> HostError {
 mod tests {
     use super::*;
 
-    const QUICK: AdmissionLimits =
-        AdmissionLimits { queue_deadline: Duration::from_secs(30), ..AdmissionLimits::SPEC };
+    const QUICK: AdmissionLimits = AdmissionLimits {
+        queue_deadline: Duration::from_secs(30),
+        ..AdmissionLimits::SPEC
+    };
 
     async fn now(desk: &Admission, session: &str, class: CallClass) -> Option<Slot> {
-        tokio::time::timeout(Duration::ZERO, desk.admit(session, class, Patience::Bounded))
-            .await
-            .ok()
-            .and_then(Result::ok)
+        tokio::time::timeout(
+            Duration::ZERO,
+            desk.admit(session, class, Patience::Bounded),
+        )
+        .await
+        .ok()
+        .and_then(Result::ok)
     }
 
     #[tokio::test]
@@ -390,7 +432,13 @@ mod tests {
         assert!(now(&desk, "b", CallClass::Mutation).await.is_some());
         drop(first);
         assert!(now(&desk, "a", CallClass::Mutation).await.is_some());
-        assert_eq!(desk.figures(), AdmissionFigures { executing: 0, queued: 0 });
+        assert_eq!(
+            desk.figures(),
+            AdmissionFigures {
+                executing: 0,
+                queued: 0
+            }
+        );
     }
 
     #[tokio::test]
@@ -401,7 +449,13 @@ mod tests {
         assert!(futures_poll_once(waiting.as_mut()).is_none());
         drop(held);
         drop(waiting);
-        assert_eq!(desk.figures(), AdmissionFigures { executing: 0, queued: 0 });
+        assert_eq!(
+            desk.figures(),
+            AdmissionFigures {
+                executing: 0,
+                queued: 0
+            }
+        );
         assert!(now(&desk, "c", CallClass::Read).await.is_some());
     }
 
@@ -440,7 +494,10 @@ mod tests {
         let desk = Admission::new(AdmissionLimits { read: 1, ..QUICK });
         let held = now(&desk, "a", CallClass::Read).await.unwrap();
         let refused = desk.admit("b", CallClass::Read, Patience::Bounded).await;
-        assert_eq!(refused.err().map(|error| error.code), Some(ErrorCode::HostOverloaded));
+        assert_eq!(
+            refused.err().map(|error| error.code),
+            Some(ErrorCode::HostOverloaded)
+        );
         let approved = {
             let desk = desk.clone();
             tokio::spawn(async move { desk.admit("b", CallClass::Read, Patience::Approved).await })
@@ -459,7 +516,10 @@ mod tests {
         for session in ["a", "a", "a", "b"] {
             let (desk, order) = (desk.clone(), order.clone());
             tokio::spawn(async move {
-                let slot = desk.admit(session, CallClass::Read, Patience::Bounded).await.unwrap();
+                let slot = desk
+                    .admit(session, CallClass::Read, Patience::Bounded)
+                    .await
+                    .unwrap();
                 order.send(session).unwrap();
                 drop(slot);
             });
@@ -475,18 +535,27 @@ mod tests {
 
     #[tokio::test]
     async fn the_queue_is_bounded() {
-        let desk = Admission::new(AdmissionLimits { read: 1, queued: 2, ..QUICK });
+        let desk = Admission::new(AdmissionLimits {
+            read: 1,
+            queued: 2,
+            ..QUICK
+        });
         let _held = now(&desk, "z", CallClass::Read).await.unwrap();
         let mut waiting = Vec::new();
         for session in ["a", "b"] {
             let desk = desk.clone();
             waiting.push(tokio::spawn(async move {
-                desk.admit(session, CallClass::Read, Patience::Bounded).await.map(drop)
+                desk.admit(session, CallClass::Read, Patience::Bounded)
+                    .await
+                    .map(drop)
             }));
             tokio::task::yield_now().await;
         }
         let refused = desk.admit("c", CallClass::Read, Patience::Bounded).await;
-        assert_eq!(refused.err().map(|error| error.code), Some(ErrorCode::HostOverloaded));
+        assert_eq!(
+            refused.err().map(|error| error.code),
+            Some(ErrorCode::HostOverloaded)
+        );
         for task in waiting {
             task.abort();
         }

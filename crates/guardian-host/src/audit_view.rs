@@ -9,18 +9,26 @@ use crate::words;
 #[must_use]
 pub fn row_view(row: &AuditRow) -> Value {
     let entry = &row.entry;
-    let external = entry.external_path_permission.map(|permission| permission.name());
+    let external = entry
+        .external_path_permission
+        .map(|permission| permission.name());
     let fields: [(&str, Value); 31] = [
         ("seq", row.seq.into()),
         ("at", row.at.0.into()),
         ("event", entry.event.to_string().into()),
-        ("sessionId", entry.session.as_ref().map(ToString::to_string).into()),
+        (
+            "sessionId",
+            entry.session.as_ref().map(ToString::to_string).into(),
+        ),
         ("turnId", entry.turn.clone().into()),
         ("toolCallId", entry.tool_call.clone().into()),
         ("toolName", entry.tool.clone().into()),
         ("delegate", entry.delegate.clone().into()),
         ("argsHash", entry.args_hash.clone().into()),
-        ("argsPreview", entry.args_preview.clone().unwrap_or(Value::Null)),
+        (
+            "argsPreview",
+            entry.args_preview.clone().unwrap_or(Value::Null),
+        ),
         ("factsSummary", entry.facts_summary.clone().into()),
         ("externalPathPermission", external.into()),
         ("decision", entry.decision.map(words::decision).into()),
@@ -44,5 +52,9 @@ pub fn row_view(row: &AuditRow) -> Value {
         ("hash", row.hash.clone().into()),
     ];
     let present = fields.into_iter().filter(|(_, value)| !value.is_null());
-    Value::Object(present.map(|(key, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
+    Value::Object(
+        present
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect::<Map<_, _>>(),
+    )
 }

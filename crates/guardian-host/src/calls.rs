@@ -85,7 +85,10 @@ impl Calls {
     /// # Errors
     /// `CONFLICT` for an id that is in flight in the session, `HOST_OVERLOADED` when too many are.
     pub fn begin(&self, session: &str, call: &str) -> Result<InFlight, HostError> {
-        let key = CallKey { session: session.to_owned(), call: call.to_owned() };
+        let key = CallKey {
+            session: session.to_owned(),
+            call: call.to_owned(),
+        };
         let mut state = self.lock();
         if state.running.contains_key(&key) {
             return Err(HostError::new(
@@ -94,19 +97,33 @@ impl Calls {
             ));
         }
         if state.running.len() >= IN_FLIGHT_MAX {
-            return Err(HostError::new(ErrorCode::HostOverloaded, "too many calls are in flight"));
+            return Err(HostError::new(
+                ErrorCode::HostOverloaded,
+                "too many calls are in flight",
+            ));
         }
         let cancel = Arc::new(CancelSignal::default());
-        if state.early.remove(&key).is_some_and(|at| at.elapsed() < EARLY_ABORT_KEPT) {
+        if state
+            .early
+            .remove(&key)
+            .is_some_and(|at| at.elapsed() < EARLY_ABORT_KEPT)
+        {
             cancel.cancel();
         }
         state.running.insert(key.clone(), Arc::clone(&cancel));
-        Ok(InFlight { calls: self.clone(), key, cancel })
+        Ok(InFlight {
+            calls: self.clone(),
+            key,
+            cancel,
+        })
     }
 
     /// Aborts one call, or remembers to. True when it was in flight.
     pub fn abort(&self, session: &str, call: &str) -> bool {
-        let key = CallKey { session: session.to_owned(), call: call.to_owned() };
+        let key = CallKey {
+            session: session.to_owned(),
+            call: call.to_owned(),
+        };
         let mut state = self.lock();
         if let Some(cancel) = state.running.get(&key) {
             cancel.cancel();
@@ -114,7 +131,11 @@ impl Calls {
         }
         state.early.retain(|_, at| at.elapsed() < EARLY_ABORT_KEPT);
         if state.early.len() >= EARLY_ABORTS_MAX {
-            let oldest = state.early.iter().min_by_key(|(_, at)| **at).map(|(key, _)| key.clone());
+            let oldest = state
+                .early
+                .iter()
+                .min_by_key(|(_, at)| **at)
+                .map(|(key, _)| key.clone());
             if let Some(oldest) = oldest {
                 state.early.remove(&oldest);
             }
@@ -147,7 +168,11 @@ impl Calls {
     #[must_use]
     pub fn in_flight(&self, session: Option<&str>) -> usize {
         let state = self.lock();
-        state.running.keys().filter(|key| session.is_none_or(|id| key.session == id)).count()
+        state
+            .running
+            .keys()
+            .filter(|key| session.is_none_or(|id| key.session == id))
+            .count()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -163,7 +188,10 @@ mod tests {
     fn a_duplicate_id_is_a_conflict_and_free_again_afterwards() {
         let calls = Calls::default();
         let first = calls.begin("s", "1").unwrap();
-        assert_eq!(calls.begin("s", "1").err().map(|e| e.code), Some(ErrorCode::Conflict));
+        assert_eq!(
+            calls.begin("s", "1").err().map(|e| e.code),
+            Some(ErrorCode::Conflict)
+        );
         assert!(calls.begin("t", "1").is_ok());
         drop(first);
         assert!(calls.begin("s", "1").is_ok());

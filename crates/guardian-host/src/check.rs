@@ -49,7 +49,10 @@ pub struct CheckReport {
 impl CheckReport {
     fn decided(facts: &Facts, verdict: &Verdict) -> Self {
         let opaque = facts.reading == Reading::Partial
-            || facts.commands.iter().any(|command| command.effects_known == Effects::Opaque);
+            || facts
+                .commands
+                .iter()
+                .any(|command| command.effects_known == Effects::Opaque);
         Self {
             decision: words::decision(verdict.decision).to_owned(),
             cause: verdict.cause.wire_name(),
@@ -125,17 +128,33 @@ impl Host {
         let needs_workspace = crate::gate::needs_workspace(&tool);
         if needs_workspace && session.roots.workspace.is_none() {
             let message = format!("{tool} needs a project directory, and this session has none");
-            return Ok(CheckReport::refused(ErrorCode::WorkspaceRequired, "workspace_required", message));
+            return Ok(CheckReport::refused(
+                ErrorCode::WorkspaceRequired,
+                "workspace_required",
+                message,
+            ));
         }
         if !crate::tools_list::has_body(&tool) {
             let message = format!("there is no tool `{tool}`");
-            return Ok(CheckReport::refused(ErrorCode::ToolNotFound, "tool", message));
+            return Ok(CheckReport::refused(
+                ErrorCode::ToolNotFound,
+                "tool",
+                message,
+            ));
         }
         let (host, runtime) = (Arc::clone(self), self.runtime(&request.session_id));
         tokio::task::spawn_blocking(move || {
             let policy = host.policy();
             let overwrite = |facts: &Facts| host.overwrite_state(&runtime, facts);
-            check(&host.judge, &host.probe, &policy, &caller, &tool, &request.args, &overwrite)
+            check(
+                &host.judge,
+                &host.probe,
+                &policy,
+                &caller,
+                &tool,
+                &request.args,
+                &overwrite,
+            )
         })
         .await
         .map_err(|_| HostError::internal("the call could not be analysed"))
@@ -156,7 +175,10 @@ fn check(
         let message = "the arguments must be a JSON object".to_owned();
         return CheckReport::refused(ErrorCode::InvalidArgument, "arguments", message);
     };
-    let call = ToolCall { tool: tool.to_owned(), args: RawArgs::new(args.clone()) };
+    let call = ToolCall {
+        tool: tool.to_owned(),
+        args: RawArgs::new(args.clone()),
+    };
     let extraction = match judge.extract(&call, &caller.roots, probe) {
         Ok(extraction) => extraction,
         Err(error @ Refused::Workspace) => {
@@ -164,17 +186,28 @@ fn check(
             return CheckReport::refused(code, "workspace_required", error.to_string());
         }
         Err(error @ Refused::Arguments(_)) => {
-            return CheckReport::refused(ErrorCode::InvalidArgument, "arguments", error.to_string());
+            return CheckReport::refused(
+                ErrorCode::InvalidArgument,
+                "arguments",
+                error.to_string(),
+            );
         }
     };
     let facts = extraction.facts;
-    CheckReport::decided(&facts, &judge.decide(&facts, caller, overwrite(&facts), policy))
+    CheckReport::decided(
+        &facts,
+        &judge.decide(&facts, caller, overwrite(&facts), policy),
+    )
 }
 
 fn refused_by_mode(mode: OperatingMode, tool: &str) -> Option<CheckReport> {
     let refusal = mode_refusal(mode, tool, tool_kind(tool))?;
     let code = ErrorCode::named(refusal.code()).unwrap_or(ErrorCode::ToolDisabledInPlan);
-    Some(CheckReport::refused(code, "contract_mode", refusal.reason(tool)))
+    Some(CheckReport::refused(
+        code,
+        "contract_mode",
+        refusal.reason(tool),
+    ))
 }
 
 /// Where and how [`Checker`] checks.

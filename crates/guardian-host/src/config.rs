@@ -48,13 +48,19 @@ impl UserConfig {
             Err(error) => return Err(unusable(file, &error)),
         };
         let config: Self = toml::from_str(&text).map_err(|error| unusable(file, &error))?;
-        config.review.reviewers().map_err(|error| unusable(file, &error))?;
+        config
+            .review
+            .reviewers()
+            .map_err(|error| unusable(file, &error))?;
         Ok(config)
     }
 }
 
 fn unusable(file: &Path, error: &dyn std::fmt::Display) -> HostError {
-    HostError::new(ErrorCode::InvalidParams, format!("`{}`: {error}", file.display()))
+    HostError::new(
+        ErrorCode::InvalidParams,
+        format!("`{}`: {error}", file.display()),
+    )
 }
 
 /// Everything a [`crate::Host`] is opened with.
@@ -97,8 +103,16 @@ mod tests {
     fn a_missing_file_is_the_default_and_a_broken_one_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("config.toml");
-        assert_eq!(UserConfig::load(&file).unwrap().review, ReviewConfig::default());
-        for broken in ["review = 3", "[revew]\n", "[review]\nchain = [\"nobody\"]\n", "[review"] {
+        assert_eq!(
+            UserConfig::load(&file).unwrap().review,
+            ReviewConfig::default()
+        );
+        for broken in [
+            "review = 3",
+            "[revew]\n",
+            "[review]\nchain = [\"nobody\"]\n",
+            "[review",
+        ] {
             std::fs::write(&file, broken).unwrap();
             assert!(UserConfig::load(&file).is_err(), "{broken}");
         }

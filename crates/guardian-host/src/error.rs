@@ -166,7 +166,11 @@ pub struct HostError {
 impl HostError {
     /// An error with a message.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: Map::new() }
+        Self {
+            code,
+            message: message.into(),
+            data: Map::new(),
+        }
     }
 
     /// `INVALID_PARAMS`.
@@ -196,7 +200,10 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for code in ErrorCode::ALL {
             assert!(seen.insert(code.as_str()), "{code} twice");
-            assert!(code.documentation().len() > 20, "{code} lacks documentation");
+            assert!(
+                code.documentation().len() > 20,
+                "{code} lacks documentation"
+            );
         }
     }
 }

@@ -12,8 +12,8 @@ use guardian_tools::bash::{
     run_bash,
 };
 use guardian_tools::{
-    Bound, BoundInput, BoundTarget, FailureCode, FileLimits, HiddenFiles, Permitted, ToolContext, ToolFailure,
-    Vision, run_file_tool,
+    Bound, BoundInput, BoundTarget, FailureCode, FileLimits, HiddenFiles, Permitted, ToolContext,
+    ToolFailure, Vision, run_file_tool,
 };
 
 use crate::error::{ErrorCode, HostError};
@@ -60,7 +60,10 @@ impl Host {
         let time = FILE_TOOL_TIMEOUT.min(requested_time(passage).unwrap_or(FILE_TOOL_TIMEOUT));
         let roots = passage.session.roots.clone();
         let ran = tokio::task::spawn_blocking(move || {
-            let hidden = HiddenByClass { host: &host, roots: &roots };
+            let hidden = HiddenByClass {
+                host: &host,
+                roots: &roots,
+            };
             let vision = if host.vision.load(Ordering::Relaxed) {
                 Vision::Declared
             } else {
@@ -80,9 +83,10 @@ impl Host {
         .await
         .map_err(|_| HostError::internal("the tool met a fault"))?;
         match ran {
-            Ok(output) => {
-                Ok(ToolOutcome::success(&passage.request.tool_call_id, output.content))
-            }
+            Ok(output) => Ok(ToolOutcome::success(
+                &passage.request.tool_call_id,
+                output.content,
+            )),
             Err(failure) => Err(of_failure(passage, &failure)),
         }
     }
@@ -132,13 +136,23 @@ impl Host {
         let BoundTarget::Directory(directory) = call.get().target() else {
             return Err(HostError::internal("a command lost its workspace").into());
         };
-        let workspace = directory.as_fd().try_clone_to_owned().map_err(HostError::internal)?;
+        let workspace = directory
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(HostError::internal)?;
         let workspace_path = directory.canonical();
         let (host, scratch) = (Arc::clone(self), passage.session.roots.scratch.clone());
         let of = workspace_path.clone();
         let environment = tokio::task::spawn_blocking(move || {
-            let login = host.login.get();
-            prepare(&login, &host.environment_rules, CallPlaces { workspace: &of, scratch: &scratch })
+            let login = host.login.get(host.supervisor.as_ref());
+            prepare(
+                &login,
+                &host.environment_rules,
+                CallPlaces {
+                    workspace: &of,
+                    scratch: &scratch,
+                },
+            )
         })
         .await
         .map_err(|_| HostError::internal("the environment could not be prepared"))?;
@@ -149,6 +163,7 @@ impl Host {
             environment: Arc::new(environment),
             shell,
             abort: abort.clone(),
+            supervisor: self.supervisor.clone(),
             sink: Arc::new(CommandOutput {
                 events: Arc::clone(&self.events),
                 session_id: passage.request.session_id.clone(),
@@ -210,8 +225,15 @@ struct HiddenByClass<'h> {
 
 impl HiddenFiles for HiddenByClass<'_> {
     fn is_hidden(&self, canonical: &std::path::Path) -> bool {
-        self.host.judge.classes().is_hidden_from_walks(canonical, &self.roots.home)
-            || self.roots.guardian_config.iter().any(|own| canonical.starts_with(own))
+        self.host
+            .judge
+            .classes()
+            .is_hidden_from_walks(canonical, &self.roots.home)
+            || self
+                .roots
+                .guardian_config
+                .iter()
+                .any(|own| canonical.starts_with(own))
             || canonical.starts_with(&self.roots.guardian_data)
                 && !canonical.starts_with(&self.roots.scratch)
     }

@@ -75,12 +75,20 @@ impl Host {
         request: ToolRequest,
         mut arrival: Option<Arrival>,
     ) -> Result<ToolOutcome, HostError> {
-        let in_flight = self.calls.begin(&request.session_id, &request.tool_call_id)?;
+        let in_flight = self
+            .calls
+            .begin(&request.session_id, &request.tool_call_id)?;
         let session = self.session(&request.session_id).await?;
         let runtime = self.runtime(&session.session_id);
         let record = CallRecord::new(&request, &session);
-        let mut passage =
-            Passage { request, session, runtime, in_flight, shell_id: None, record };
+        let mut passage = Passage {
+            request,
+            session,
+            runtime,
+            in_flight,
+            shell_id: None,
+            record,
+        };
         let outcome = match self.steps(&mut passage, &mut arrival).await {
             Ok(outcome) | Err(Stop::Outcome(outcome)) => outcome,
             Err(Stop::Error(error)) => {
@@ -109,12 +117,15 @@ impl Host {
             return Err(denied_by_policy(passage, &judged.verdict).into());
         }
         let facts = Arc::new(judged.extraction.facts);
-        let bound = self.bind_call(passage, judged.extraction.input, Arc::clone(&facts)).await?;
+        let bound = self
+            .bind_call(passage, judged.extraction.input, Arc::clone(&facts))
+            .await?;
         let class = call_class(&passage.request.tool_name);
         let (bound, slot) = if judged.verdict.decision == Decision::Ask {
             let (bound, binding) = self.binding_of(bound, passage).await?;
-            let approval =
-                self.ask(passage, &call, &facts, &judged.verdict, judged.overwrite).await?;
+            let approval = self
+                .ask(passage, &call, &facts, &judged.verdict, judged.overwrite)
+                .await?;
             passage.record.approve(&approval);
             let slot = self.admit(passage, class, Patience::Approved).await?;
             let now = self.extract(passage, &call).await?.facts;
@@ -133,7 +144,10 @@ impl Host {
         }
         passage.record.started();
         let permitted = Permitted::assume_checked(bound);
-        let execution = Execution { passage, call: permitted };
+        let execution = Execution {
+            passage,
+            call: permitted,
+        };
         let outcome = self.run_body(execution).await;
         drop(slot);
         outcome
@@ -194,10 +208,18 @@ impl Host {
         let overwrite = self.overwrite_state(&passage.runtime, &extraction.facts);
         let caller = self.caller(&passage.session).await;
         let policy = self.policy();
-        let verdict = self.judge.decide(&extraction.facts, &caller, overwrite, &policy);
-        passage.record.judged(&extraction.facts, &verdict, policy.version());
+        let verdict = self
+            .judge
+            .decide(&extraction.facts, &caller, overwrite, &policy);
+        passage
+            .record
+            .judged(&extraction.facts, &verdict, policy.version());
         passage.record.external = external_path(&extraction.facts, &verdict, &caller);
-        Ok(Judged { extraction, overwrite, verdict })
+        Ok(Judged {
+            extraction,
+            overwrite,
+            verdict,
+        })
     }
 
     async fn extract(
@@ -205,7 +227,11 @@ impl Host {
         passage: &Passage,
         call: &ToolCall,
     ) -> Result<Extraction, Stop> {
-        let (host, call, roots) = (Arc::clone(self), call.clone(), passage.session.roots.clone());
+        let (host, call, roots) = (
+            Arc::clone(self),
+            call.clone(),
+            passage.session.roots.clone(),
+        );
         let extracted =
             tokio::task::spawn_blocking(move || host.judge.extract(&call, &roots, &host.probe))
                 .await
@@ -227,7 +253,9 @@ impl Host {
             return OverwriteState::NONE;
         }
         let target = facts.accesses.iter().find(|access| access.is_change());
-        let existing = target.and_then(|access| access.exact()).filter(|path| path.kind.is_some());
+        let existing = target
+            .and_then(|access| access.exact())
+            .filter(|path| path.kind.is_some());
         match existing {
             None => OverwriteState::NONE,
             Some(path) => OverwriteState {
@@ -252,7 +280,9 @@ impl Host {
         })
         .await
         .map_err(|_| HostError::internal("the target could not be opened"))?;
-        bound.map_err(|failure| ToolOutcome::of_failure(&passage.request.tool_call_id, &failure).into())
+        bound.map_err(|failure| {
+            ToolOutcome::of_failure(&passage.request.tool_call_id, &failure).into()
+        })
     }
 
     /// What an approval of the call will be bound to: the target's identity, and the content of a
@@ -289,8 +319,9 @@ impl Host {
         })
         .await
         .map_err(|_| HostError::internal("the target could not be opened again"))?;
-        rebound
-            .map_err(|failure| ToolOutcome::of_failure(&passage.request.tool_call_id, &failure).into())
+        rebound.map_err(|failure| {
+            ToolOutcome::of_failure(&passage.request.tool_call_id, &failure).into()
+        })
     }
 
     /// Puts the call before the reviewers.
@@ -404,7 +435,11 @@ fn check_workspace(passage: &Passage) -> Result<(), Stop> {
 fn workspace_required(passage: &Passage) -> ToolOutcome {
     let tool = &passage.request.tool_name;
     let message = format!("{tool} needs a project directory, and this session has none");
-    ToolOutcome::failure(&passage.request.tool_call_id, ErrorCode::WorkspaceRequired, &message)
+    ToolOutcome::failure(
+        &passage.request.tool_call_id,
+        ErrorCode::WorkspaceRequired,
+        &message,
+    )
 }
 
 fn invalid_arguments(passage: &Passage, error: &ArgumentError) -> ToolOutcome {
@@ -428,10 +463,19 @@ fn same_effect(judged: &Facts, now: &Facts) -> bool {
         let place = |access: &guardian_facts::Access| {
             let target = match &access.target {
                 Target::Exact(path) => format!("{:?}", (&path.path, path.scope, path.sensitivity)),
-                Target::Pattern { pattern, base, may_match, .. } => {
+                Target::Pattern {
+                    pattern,
+                    base,
+                    may_match,
+                    ..
+                } => {
                     format!("{:?}", (pattern, &base.path, base.scope, may_match))
                 }
-                Target::Unknown { written, when_empty, .. } => format!("{written} {when_empty:?}"),
+                Target::Unknown {
+                    written,
+                    when_empty,
+                    ..
+                } => format!("{written} {when_empty:?}"),
             };
             (access.kind, access.detail, access.recursive, target)
         };
@@ -457,8 +501,11 @@ fn check_tool(passage: &Passage) -> Result<(), Stop> {
     if !near.is_empty() {
         message.push_str(&format!("; did you mean {}?", near.join(", ")));
     }
-    let mut outcome =
-        ToolOutcome::failure(&passage.request.tool_call_id, ErrorCode::ToolNotFound, &message);
+    let mut outcome = ToolOutcome::failure(
+        &passage.request.tool_call_id,
+        ErrorCode::ToolNotFound,
+        &message,
+    );
     outcome.content["nearest"] = near.into();
     Err(outcome.into())
 }
@@ -495,12 +542,16 @@ fn call_class(tool: &str) -> CallClass {
 fn external_path(facts: &Facts, verdict: &Verdict, caller: &Caller) -> ExternalPath {
     let outside = facts.accesses.iter().any(|access| {
         access.source == guardian_facts::AccessSource::PathArgument
-            && access.exact().is_some_and(|path| path.scope == guardian_facts::Scope::Outside)
+            && access
+                .exact()
+                .is_some_and(|path| path.scope == guardian_facts::Scope::Outside)
     });
     match (outside, verdict.decision) {
         (false, _) => ExternalPath::None,
         (true, Decision::Deny) => ExternalPath::Denied,
-        (true, Decision::Allow) if caller.permission_mode == guardian_rules::PermissionMode::Auto => {
+        (true, Decision::Allow)
+            if caller.permission_mode == guardian_rules::PermissionMode::Auto =>
+        {
             ExternalPath::Auto
         }
         (true, Decision::Allow) => ExternalPath::Granted,
@@ -522,13 +573,20 @@ fn denied_by_policy(passage: &Passage, verdict: &Verdict) -> ToolOutcome {
 
 pub(crate) fn aborted(passage: &Passage) -> ToolOutcome {
     let message = "the call was aborted before it ran";
-    ToolOutcome::failure(&passage.request.tool_call_id, ErrorCode::ToolAborted, message)
+    ToolOutcome::failure(
+        &passage.request.tool_call_id,
+        ErrorCode::ToolAborted,
+        message,
+    )
 }
 
 fn stale(passage: &Passage) -> ToolOutcome {
     let message = "what was judged is no longer what would run; send the call again";
-    let mut outcome =
-        ToolOutcome::failure(&passage.request.tool_call_id, ErrorCode::StaleApproval, message);
+    let mut outcome = ToolOutcome::failure(
+        &passage.request.tool_call_id,
+        ErrorCode::StaleApproval,
+        message,
+    );
     outcome.content["retryable"] = true.into();
     outcome
 }

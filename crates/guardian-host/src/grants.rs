@@ -27,10 +27,13 @@ impl Host {
     /// Who calls. Grants that cannot be read count as none (SPEC §1).
     pub(crate) async fn caller(&self, session: &SessionInfo) -> Caller {
         let grants = match SessionId::new(session.session_id.clone()) {
-            Ok(id) => self.with_store(move |store| store.grants(&id)).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "grants could not be read and count as none");
-                Vec::new()
-            }),
+            Ok(id) => self
+                .with_store(move |store| store.grants(&id))
+                .await
+                .unwrap_or_else(|error| {
+                    tracing::warn!(%error, "grants could not be read and count as none");
+                    Vec::new()
+                }),
             Err(_) => Vec::new(),
         };
         Caller {
@@ -87,7 +90,11 @@ impl Host {
         let grants = self.with_store(move |store| store.grants(&id)).await?;
         Ok(grants
             .into_iter()
-            .map(|row| GrantInfo { grant: row.grant, granted_by: row.granted_by, at: row.at.0 })
+            .map(|row| GrantInfo {
+                grant: row.grant,
+                granted_by: row.granted_by,
+                at: row.at.0,
+            })
             .collect())
     }
 

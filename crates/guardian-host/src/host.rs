@@ -11,7 +11,9 @@ use guardian_rules::{Policy, Preset};
 use guardian_store::{Store, StoreError, StoreOptions};
 use guardian_tools::RealProbe;
 use guardian_tools::bash::environment::{EnvironmentRules, secret_values};
-use guardian_tools::bash::{LoginEnvironment, Platform, ShellCatalogue, ThisMachine};
+use guardian_tools::bash::{
+    LoginEnvironment, Platform, ShellCatalogue, SupervisorProgram, ThisMachine,
+};
 use serde_json::Value;
 
 use crate::admission::Admission;
@@ -44,6 +46,8 @@ pub struct Host {
     pub(crate) login: LoginEnvironment,
     pub(crate) environment_rules: EnvironmentRules,
     pub(crate) shells: ShellCatalogue,
+    /// `None`: commands run with the weaker ownership by process group.
+    pub(crate) supervisor: Option<Arc<SupervisorProgram>>,
     policy: RwLock<Arc<Policy>>,
     runtimes: Mutex<HashMap<String, Arc<SessionRuntime>>>,
 }
@@ -80,7 +84,8 @@ impl Host {
         events: Arc<dyn EventSink>,
     ) -> Result<Arc<Self>, HostError> {
         let rules = EnvironmentRules::builtin().map_err(HostError::internal)?;
-        let redactor = Redactor::builtin().with_known_values(secret_values(&config.environment, &rules));
+        let redactor =
+            Redactor::builtin().with_known_values(secret_values(&config.environment, &rules));
         let options = StoreOptions::new(&config.places.data_dir)
             .clock(Arc::clone(&config.clock))
             .redactor(redactor.clone());
@@ -115,6 +120,7 @@ impl Host {
             vision: AtomicBool::new(false),
             login: LoginEnvironment::new(config.environment.clone()),
             environment_rules: rules,
+            supervisor: find_supervisor(),
             shells: ShellCatalogue::discover(Platform::current(), &ThisMachine),
             policy: RwLock::new(Arc::new(policy)),
             runtimes: Mutex::default(),
@@ -150,7 +156,8 @@ impl Host {
     /// flight. Idempotent.
     pub fn abort_call(&self, session_id: &str, tool_call_id: &str) -> bool {
         // The card first, so that it is taken away as aborted and not as abandoned.
-        self.queue.abort_call(session_id, tool_call_id, AbortReason::Call);
+        self.queue
+            .abort_call(session_id, tool_call_id, AbortReason::Call);
         self.calls.abort(session_id, tool_call_id)
     }
 
@@ -187,11 +194,17 @@ impl Host {
 
     /// Forgets what this process kept of a session.
     pub(crate) fn forget_runtime(&self, session_id: &str) {
-        self.runtimes.lock().unwrap_or_else(PoisonError::into_inner).remove(session_id);
+        self.runtimes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(session_id);
     }
 
     pub(crate) fn emit_session_change(&self, session_id: &str, change: &'static str) {
-        self.events.emit(Event::SessionChanged { session_id: session_id.to_owned(), change });
+        self.events.emit(Event::SessionChanged {
+            session_id: session_id.to_owned(),
+            change,
+        });
     }
 
     /// Runs a blocking operation of the store off the async threads.
@@ -221,7 +234,10 @@ impl Host {
                 };
                 Ok((session.id.to_string(), life))
             };
-            sessions.into_iter().map(life).collect::<Result<BTreeMap<_, _>, StoreError>>()
+            sessions
+                .into_iter()
+                .map(life)
+                .collect::<Result<BTreeMap<_, _>, StoreError>>()
         });
         match lives {
             Ok(lives) => {
@@ -245,14 +261,26 @@ pub(crate) fn load_policy(store: &Store) -> Result<Policy, HostError> {
     Ok(Policy::builtin(preset))
 }
 
+/// The supervisor beside this executable. Without one commands still run, and their results say
+/// that only their process group is owned.
+fn find_supervisor() -> Option<Arc<SupervisorProgram>> {
+    match SupervisorProgram::find(None) {
+        Ok(program) => Some(Arc::new(program)),
+        Err(error) => {
+            tracing::warn!(%error, "no supervisor: commands are owned by process group only");
+            None
+        }
+    }
+}
+
 /// A store failure as a host error. "Not there" is said only when the store was read.
 pub(crate) fn store_error(error: StoreError) -> HostError {
     use guardian_store::Conflict;
     let message = error.to_string();
     match error {
-        StoreError::NotFound { what: "session", .. } => {
-            HostError::new(ErrorCode::SessionNotFound, message)
-        }
+        StoreError::NotFound {
+            what: "session", ..
+        } => HostError::new(ErrorCode::SessionNotFound, message),
         StoreError::NotFound { .. } => HostError::new(ErrorCode::NotFound, message),
         StoreError::Conflict(Conflict::TurnRunning { .. }) => {
             HostError::new(ErrorCode::AgentBusy, message)

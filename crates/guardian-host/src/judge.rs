@@ -52,7 +52,10 @@ pub struct OverwriteState {
 
 impl OverwriteState {
     /// Nothing is overwritten.
-    pub const NONE: Self = Self { unread: false, snapshot_possible: true };
+    pub const NONE: Self = Self {
+        unread: false,
+        snapshot_possible: true,
+    };
 }
 
 /// A call that could not run.
@@ -101,8 +104,12 @@ impl Judge {
         roots: &RootPaths,
         probe: &dyn PathProbe,
     ) -> Result<Extraction, Refused> {
-        let context =
-            FactContext { roots, probe, classes: &self.classes, catalogue: self.catalogue };
+        let context = FactContext {
+            roots,
+            probe,
+            classes: &self.classes,
+            catalogue: self.catalogue,
+        };
         match self.registry.extract(call, &context) {
             Ok(extraction) => Ok(extraction),
             Err(ExtractError::Argument(error)) => Err(Refused::Arguments(Box::new(error))),
@@ -139,7 +146,11 @@ impl Judge {
         overwrite: OverwriteState,
         policy: &Policy,
     ) -> Verdict {
-        evaluate(facts, &self.situation(&facts.tool, caller, overwrite), policy)
+        evaluate(
+            facts,
+            &self.situation(&facts.tool, caller, overwrite),
+            policy,
+        )
     }
 }
 

@@ -107,7 +107,10 @@ impl ToolOutcome {
     pub fn denied(tool_call_id: &str, cause: &str, message: &str) -> Self {
         let code = ErrorCode::ToolDenied;
         let content = json!({ "error": message, "code": code.as_str(), "cause": cause });
-        Self { denied: true, ..Self::failed_with(tool_call_id, code, content) }
+        Self {
+            denied: true,
+            ..Self::failed_with(tool_call_id, code, content)
+        }
     }
 
     /// A tool body's failure.
@@ -115,7 +118,10 @@ impl ToolOutcome {
     pub fn of_failure(tool_call_id: &str, failure: &ToolFailure) -> Self {
         let code = ErrorCode::named(failure.code.as_str()).unwrap_or(ErrorCode::Internal);
         let denied = code == ErrorCode::ToolDenied;
-        Self { denied, ..Self::failed_with(tool_call_id, code, failure.to_content()) }
+        Self {
+            denied,
+            ..Self::failed_with(tool_call_id, code, failure.to_content())
+        }
     }
 
     /// The outcome as it stands on the wire (SPEC §2).

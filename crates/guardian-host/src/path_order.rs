@@ -50,8 +50,18 @@ impl PathOrder {
         let mut state = self.lock();
         let ticket = state.next;
         state.next += 1;
-        state.sessions.entry(session.to_owned()).or_default().unclaimed.insert(ticket);
-        Arrival { order: self.clone(), session: session.to_owned(), ticket, path: None }
+        state
+            .sessions
+            .entry(session.to_owned())
+            .or_default()
+            .unclaimed
+            .insert(ticket);
+        Arrival {
+            order: self.clone(),
+            session: session.to_owned(),
+            ticket,
+            path: None,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -85,13 +95,23 @@ impl Arrival {
 
     fn try_claim(&mut self, path: &Path) -> bool {
         let mut state = self.order.lock();
-        let Some(session) = state.sessions.get_mut(&self.session) else { return true };
+        let Some(session) = state.sessions.get_mut(&self.session) else {
+            return true;
+        };
         if session.unclaimed.contains(&self.ticket) {
-            if session.unclaimed.first().is_some_and(|first| *first < self.ticket) {
+            if session
+                .unclaimed
+                .first()
+                .is_some_and(|first| *first < self.ticket)
+            {
                 return false;
             }
             session.unclaimed.remove(&self.ticket);
-            session.paths.entry(path.to_owned()).or_default().push_back(self.ticket);
+            session
+                .paths
+                .entry(path.to_owned())
+                .or_default()
+                .push_back(self.ticket);
             self.path = Some(path.to_owned());
             self.order.0.changed.notify_waiters();
         }

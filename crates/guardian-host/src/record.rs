@@ -9,9 +9,7 @@ use guardian_facts::Facts;
 use guardian_redact::{Preview, PreviewLimits};
 use guardian_review::{Allowance, Decider, Review, ReviewOutcome};
 use guardian_rules::{Decision, ToolRisk, Verdict, tool_risk};
-use guardian_store::{
-    AuditEntry, AuditEvent, Durability, ExternalPathPermission, SessionId,
-};
+use guardian_store::{AuditEntry, AuditEvent, Durability, ExternalPathPermission, SessionId};
 use serde_json::Value;
 
 use crate::error::{ErrorCode, HostError};
@@ -92,7 +90,9 @@ impl CallRecord {
             ReviewOutcome::Denied { by, .. } => (Decision::Deny, decider(by)),
             ReviewOutcome::TimedOut { .. } => (Decision::Deny, "deadline".to_owned()),
             ReviewOutcome::Aborted(_) => (Decision::Deny, "abort".to_owned()),
-            ReviewOutcome::Failed { reviewer, .. } => (Decision::Deny, format!("reviewer:{reviewer}")),
+            ReviewOutcome::Failed { reviewer, .. } => {
+                (Decision::Deny, format!("reviewer:{reviewer}"))
+            }
             ReviewOutcome::ReviewerRequired => (Decision::Deny, "headless".to_owned()),
         };
         self.decision = Some(decision);
@@ -136,7 +136,10 @@ impl CallRecord {
             tool_call: Some(self.request.tool_call_id.clone()),
             tool: Some(self.request.tool_name.clone()),
             delegate: self.request.delegate_id.clone(),
-            args_hash: host.store.args_hash(&self.request.tool_name, &self.request.args).ok(),
+            args_hash: host
+                .store
+                .args_hash(&self.request.tool_name, &self.request.args)
+                .ok(),
             args_preview: Some(preview.value),
             facts_summary: self.summary.clone(),
             external_path_permission: Some(self.external),
@@ -157,7 +160,11 @@ impl CallRecord {
     fn closing(&self, host: &Host, outcome: &ToolOutcome) -> AuditEntry {
         let total = self.arrived.elapsed();
         let body = self.started.map_or(Duration::ZERO, |at| at.elapsed());
-        let bytes = if self.started.is_some() { size_of_json(&outcome.content) } else { 0 };
+        let bytes = if self.started.is_some() {
+            size_of_json(&outcome.content)
+        } else {
+            0
+        };
         let mut entry = self.entry(host, AuditEvent::Call);
         if outcome.denied {
             entry.decision = Some(Decision::Deny);
@@ -170,8 +177,9 @@ impl CallRecord {
         entry.exit_code = self.exit_code;
         entry.bytes = Some(bytes);
         entry.duration_ms = Some(milliseconds(body));
-        entry.overhead_ms =
-            Some(milliseconds(total.saturating_sub(body).saturating_sub(self.waited)));
+        entry.overhead_ms = Some(milliseconds(
+            total.saturating_sub(body).saturating_sub(self.waited),
+        ));
         entry.total_ms = Some(milliseconds(total));
         entry
     }
@@ -182,12 +190,14 @@ impl Host {
     /// not run.
     pub(crate) async fn record_start(&self, passage: &Passage) -> Result<(), Stop> {
         let entry = passage.record.entry(self, AuditEvent::AboutToRun);
-        self.with_store(move |store| store.record_about_to_run(entry).map(drop)).await.map_err(
-            |error| {
-                HostError::internal(format!("the call did not run: it cannot be recorded ({error})"))
-                    .into()
-            },
-        )
+        self.with_store(move |store| store.record_about_to_run(entry).map(drop))
+            .await
+            .map_err(|error| {
+                HostError::internal(format!(
+                    "the call did not run: it cannot be recorded ({error})"
+                ))
+                .into()
+            })
     }
 
     /// Writes the closing row. Losing it is an error for a high-risk call only.

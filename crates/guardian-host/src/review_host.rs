@@ -29,7 +29,10 @@ pub(crate) struct Clients {
 
 impl Clients {
     pub(crate) fn new(events: Arc<dyn EventSink>) -> Self {
-        Self { attached: AtomicUsize::new(0), events }
+        Self {
+            attached: AtomicUsize::new(0),
+            events,
+        }
     }
 
     pub(crate) fn attach(&self) {
@@ -43,11 +46,17 @@ impl Clients {
 
 impl HumanClients for Clients {
     fn attendance(&self, _session_id: &str) -> Attendance {
-        if self.is_attended() { Attendance::Attended } else { Attendance::Headless }
+        if self.is_attended() {
+            Attendance::Attended
+        } else {
+            Attendance::Headless
+        }
     }
 
     fn post(&self, posted: &Arc<Posted>) {
-        self.events.emit(Event::PermissionRequest { posted: Arc::clone(posted) });
+        self.events.emit(Event::PermissionRequest {
+            posted: Arc::clone(posted),
+        });
     }
 
     fn settled(&self, posted: &Arc<Posted>, settlement: &Settlement) {
@@ -68,8 +77,9 @@ pub(crate) fn chain(
     queue: &Arc<PendingQueue>,
     clients: &Arc<Clients>,
 ) -> Result<Chain, HostError> {
-    let specs =
-        config.reviewers().map_err(|error| HostError::invalid_params(error.to_string()))?;
+    let specs = config
+        .reviewers()
+        .map_err(|error| HostError::invalid_params(error.to_string()))?;
     let link = |spec: ReviewerSpec| -> Result<ChainLink, HostError> {
         let reviewer: Arc<dyn Reviewer> = match spec {
             ReviewerSpec::Human => {
@@ -83,9 +93,14 @@ pub(crate) fn chain(
                 ));
             }
         };
-        Ok(ChainLink { reviewer, on_failure: config.on_failure })
+        Ok(ChainLink {
+            reviewer,
+            on_failure: config.on_failure,
+        })
     };
-    Ok(Chain::new(specs.into_iter().map(link).collect::<Result<_, _>>()?))
+    Ok(Chain::new(
+        specs.into_iter().map(link).collect::<Result<_, _>>()?,
+    ))
 }
 
 /// Calls whose card waits, with what is needed to decide about them anew.
@@ -127,10 +142,17 @@ impl Host {
         overwrite: OverwriteState,
     ) -> Result<Review, HostError> {
         let request_id = random_id("r")?;
-        self.waiting
-            .lock()
-            .insert(request_id.clone(), WaitingCall { facts: Arc::clone(facts), overwrite });
-        let _waits = Waits { host: self, request_id: request_id.clone() };
+        self.waiting.lock().insert(
+            request_id.clone(),
+            WaitingCall {
+                facts: Arc::clone(facts),
+                overwrite,
+            },
+        );
+        let _waits = Waits {
+            host: self,
+            request_id: request_id.clone(),
+        };
         let request = self.review_request(request_id, passage, call, facts, verdict);
         Ok(self.chain.review(&request, BreakerState::Closed).await)
     }
@@ -150,14 +172,18 @@ impl Host {
             turn_id: passage.request.turn_id.clone(),
             tool_call_id: passage.request.tool_call_id.clone(),
         };
-        let args = ArgsPreview { value: preview.value, whole: preview.whole, masked: preview.masked };
-        let mut request =
-            ReviewRequest::new(ids, facts, verdict, tool_risk(&call.tool), args);
-        request.facts = self
-            .redactor
-            .redact_value(&serde_json::to_value(guardian_facts::FactsV1::from(facts)).unwrap_or_default());
+        let args = ArgsPreview {
+            value: preview.value,
+            whole: preview.whole,
+            masked: preview.masked,
+        };
+        let mut request = ReviewRequest::new(ids, facts, verdict, tool_risk(&call.tool), args);
+        request.facts = self.redactor.redact_value(
+            &serde_json::to_value(guardian_facts::FactsV1::from(facts)).unwrap_or_default(),
+        );
         request.delegate = passage.request.delegate_id.clone();
-        if passage.session.mode != OperatingMode::Agent && tool_kind(&call.tool) == ToolKind::Shell {
+        if passage.session.mode != OperatingMode::Agent && tool_kind(&call.tool) == ToolKind::Shell
+        {
             request.notes.push(
                 "the session is planning: this mode does not make commands read-only".to_owned(),
             );
@@ -189,10 +215,13 @@ impl Host {
             let waiting = self.waiting.lock().get(&key.request_id).cloned();
             let Some(waiting) = waiting else { continue };
             // A session that cannot be read decides nothing: the card stays.
-            let Ok(session) = self.session(&key.session_id).await else { continue };
+            let Ok(session) = self.session(&key.session_id).await else {
+                continue;
+            };
             let caller = self.caller(&session).await;
             let verdict =
-                self.judge.decide(&waiting.facts, &caller, waiting.overwrite, &self.policy());
+                self.judge
+                    .decide(&waiting.facts, &caller, waiting.overwrite, &self.policy());
             let decision = match verdict.decision {
                 Decision::Allow => ReEvaluation::Allow(verdict),
                 Decision::Ask => ReEvaluation::StillAsk,

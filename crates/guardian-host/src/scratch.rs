@@ -57,7 +57,9 @@ pub fn sweep(
     };
     let mut removed = 0;
     for entry in entries.filter_map(Result::ok) {
-        let Ok(name) = entry.file_name().into_string() else { continue };
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
         let goes = match sessions.get(&name) {
             None => true,
             Some(SessionLife::Running) => false,
@@ -76,13 +78,20 @@ fn is_untouched(top: &Path, now: SystemTime) -> bool {
     let mut looked_at = 0;
     while let Some(path) = open.pop() {
         looked_at += 1;
-        let Ok(metadata) = fs::symlink_metadata(&path) else { return false };
-        let age = metadata.modified().ok().and_then(|at| now.duration_since(at).ok());
+        let Ok(metadata) = fs::symlink_metadata(&path) else {
+            return false;
+        };
+        let age = metadata
+            .modified()
+            .ok()
+            .and_then(|at| now.duration_since(at).ok());
         if looked_at > ENTRIES_LOOKED_AT || age.is_none_or(|age| age < KEPT_UNTOUCHED) {
             return false;
         }
         if metadata.is_dir() {
-            let Ok(entries) = fs::read_dir(&path) else { return false };
+            let Ok(entries) = fs::read_dir(&path) else {
+                return false;
+            };
             for entry in entries {
                 let Ok(entry) = entry else { return false };
                 open.push(entry.path());
@@ -116,18 +125,27 @@ mod tests {
         ]);
         let now = SystemTime::now();
         assert_eq!(sweep(data.path(), &sessions, now).unwrap(), 1);
-        assert_eq!(paths.each_ref().map(|path| path.exists()), [false, true, true]);
+        assert_eq!(
+            paths.each_ref().map(|path| path.exists()),
+            [false, true, true]
+        );
         assert!(outside.path().join("kept").exists());
 
         let later = now + KEPT_UNTOUCHED + Duration::from_secs(60);
         assert_eq!(sweep(data.path(), &sessions, later).unwrap(), 1);
-        assert_eq!(paths.each_ref().map(|path| path.exists()), [false, true, false]);
+        assert_eq!(
+            paths.each_ref().map(|path| path.exists()),
+            [false, true, false]
+        );
     }
 
     #[test]
     fn a_missing_area_is_nothing_to_sweep() {
         let data = tempfile::tempdir().unwrap();
-        assert_eq!(sweep(data.path(), &BTreeMap::new(), SystemTime::now()).unwrap(), 0);
+        assert_eq!(
+            sweep(data.path(), &BTreeMap::new(), SystemTime::now()).unwrap(),
+            0
+        );
         assert!(remove(data.path(), "none").is_ok());
     }
 }

@@ -125,7 +125,11 @@ impl SessionRuntime {
 
 impl guardian_tools::FileTags for SessionRuntime {
     fn last(&self, canonical: &Path) -> Option<String> {
-        self.tags.lock().unwrap_or_else(PoisonError::into_inner).get(canonical).cloned()
+        self.tags
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(canonical)
+            .cloned()
     }
 
     fn remember(&self, canonical: &Path, tag: &str) {
@@ -160,9 +164,13 @@ impl Host {
             mode: new.mode,
             permission_mode: new.permission_mode,
         };
-        self.with_store(move |store| store.create_session(row)).await?;
+        self.with_store(move |store| store.create_session(row))
+            .await?;
         self.emit_session_change(id.as_str(), "created");
-        Ok(CreatedSession { info: self.session(id.as_str()).await?, warnings })
+        Ok(CreatedSession {
+            info: self.session(id.as_str()).await?,
+            warnings,
+        })
     }
 
     /// Looks a session up.
@@ -174,7 +182,11 @@ impl Host {
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
         let (session, turn, settings) = self
             .with_store(move |store| {
-                Ok((store.session(&id)?, store.running_turn(&id)?, store.settings()?))
+                Ok((
+                    store.session(&id)?,
+                    store.running_turn(&id)?,
+                    store.settings()?,
+                ))
             })
             .await?;
         Ok(self.info(session, turn, settings.default_permission_mode))
@@ -192,11 +204,17 @@ impl Host {
                     let turn = store.running_turn(&session.id)?;
                     Ok::<_, StoreError>((session, turn))
                 });
-                Ok((with_turns.collect::<Result<Vec<_>, _>>()?, store.settings()?))
+                Ok((
+                    with_turns.collect::<Result<Vec<_>, _>>()?,
+                    store.settings()?,
+                ))
             })
             .await?;
         let mode = settings.default_permission_mode;
-        Ok(sessions.into_iter().map(|(session, turn)| self.info(session, turn, mode)).collect())
+        Ok(sessions
+            .into_iter()
+            .map(|(session, turn)| self.info(session, turn, mode))
+            .collect())
     }
 
     /// Changes a session's title or modes; what waits for an answer is decided anew.
@@ -215,7 +233,8 @@ impl Host {
             title: change.title.map(Some),
         };
         let changed = id.clone();
-        self.with_store(move |store| store.configure_session(&changed, None, row)).await?;
+        self.with_store(move |store| store.configure_session(&changed, None, row))
+            .await?;
         self.re_evaluate(Some(id.as_str())).await;
         self.emit_session_change(id.as_str(), "configured");
         self.session(id.as_str()).await
@@ -231,12 +250,16 @@ impl Host {
         self.session(id.as_str()).await?;
         self.stop_calls(id.as_str(), AbortReason::Session).await;
         let deleted = id.clone();
-        self.with_store(move |store| store.delete_session(&deleted)).await?;
+        self.with_store(move |store| store.delete_session(&deleted))
+            .await?;
         self.forget_runtime(id.as_str());
         let (data_dir, name) = (self.config.places.data_dir.clone(), id.to_string());
         let removed = tokio::task::spawn_blocking(move || scratch::remove(&data_dir, &name)).await;
         if !matches!(removed, Ok(Ok(()))) {
-            tracing::warn!(session = id.as_str(), "the scratch directory could not be removed");
+            tracing::warn!(
+                session = id.as_str(),
+                "the scratch directory could not be removed"
+            );
         }
         self.emit_session_change(id.as_str(), "deleted");
         Ok(())
@@ -274,7 +297,11 @@ impl Host {
         .await?;
         self.emit_session_change(id.as_str(), "turnStarted");
         let (shell_id, shell_dialect) = shell.unzip();
-        Ok(TurnInfo { turn_id, shell_id, shell_dialect })
+        Ok(TurnInfo {
+            turn_id,
+            shell_id,
+            shell_dialect,
+        })
     }
 
     /// Ends a turn; everything pending in it is resolved.
@@ -284,7 +311,8 @@ impl Host {
     pub async fn end_turn(&self, id: &str, turn_id: &str) -> Result<(), HostError> {
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
         let (of, turn) = (id.clone(), turn_id.to_owned());
-        self.with_store(move |store| store.end_turn(&of, &turn, TurnOutcome::Ended)).await?;
+        self.with_store(move |store| store.end_turn(&of, &turn, TurnOutcome::Ended))
+            .await?;
         self.stop_calls(id.as_str(), AbortReason::Turn).await;
         self.emit_session_change(id.as_str(), "turnEnded");
         Ok(())
@@ -308,7 +336,10 @@ impl Host {
         let roots = self.roots_of(session.id.as_str(), session.project_path.clone());
         let (running_turn, pinned_shell) = match turn {
             None => (None, None),
-            Some(turn) => (Some(turn.id), turn.shell.map(|shell| (shell.id, shell.dialect))),
+            Some(turn) => (
+                Some(turn.id),
+                turn.shell.map(|shell| (shell.id, shell.dialect)),
+            ),
         };
         SessionInfo {
             session_id: session.id.to_string(),
@@ -344,8 +375,9 @@ impl Host {
         warnings: &mut Vec<String>,
     ) -> Result<PathBuf, HostError> {
         let shown = path.display().to_string();
-        let refuse =
-            |why: &str| HostError::invalid_params(format!("`{shown}` {why}")).with("pointer", "/projectPath");
+        let refuse = |why: &str| {
+            HostError::invalid_params(format!("`{shown}` {why}")).with("pointer", "/projectPath")
+        };
         if !path.is_absolute() {
             return Err(refuse("is not an absolute path"));
         }
@@ -361,7 +393,9 @@ impl Host {
             Err(error) => return Err(refuse(&format!("cannot be used: {error}"))),
         };
         if canonical.parent().is_none() {
-            return Err(refuse("is the whole file system, which cannot be a workspace"));
+            return Err(refuse(
+                "is the whole file system, which cannot be a workspace",
+            ));
         }
         if canonical.starts_with(&self.config.places.data_dir) {
             return Err(refuse("lies in guardian's own data directory"));
@@ -410,6 +444,9 @@ mod tests {
     #[test]
     fn a_text_that_is_no_id_names_no_session() {
         assert_eq!(not_found("../x").code, ErrorCode::SessionNotFound);
-        assert_eq!(session_id("bad id!").unwrap_err().code, ErrorCode::InvalidParams);
+        assert_eq!(
+            session_id("bad id!").unwrap_err().code,
+            ErrorCode::InvalidParams
+        );
     }
 }

@@ -15,7 +15,9 @@ const SELECTED_WORKSPACE: &str = "selectedWorkspace";
 
 /// The preset with this name.
 pub(crate) fn preset_named(name: &str) -> Option<Preset> {
-    [Preset::Standard, Preset::Balanced, Preset::Strict].into_iter().find(|one| one.name() == name)
+    [Preset::Standard, Preset::Balanced, Preset::Strict]
+        .into_iter()
+        .find(|one| one.name() == name)
 }
 
 impl Host {
@@ -101,7 +103,9 @@ impl Host {
     /// # Errors
     /// `INTERNAL` when the store cannot be read.
     pub async fn selected_workspace(&self) -> Result<Option<String>, HostError> {
-        let value = self.with_store(|store| store.other_setting(SELECTED_WORKSPACE)).await?;
+        let value = self
+            .with_store(|store| store.other_setting(SELECTED_WORKSPACE))
+            .await?;
         Ok(value.and_then(|value| value.as_str().map(str::to_owned)))
     }
 
@@ -111,7 +115,8 @@ impl Host {
     /// `INTERNAL` when the store cannot be written.
     pub async fn select_workspace(&self, path: Option<String>) -> Result<(), HostError> {
         let value = path.map(Value::String);
-        self.with_store(move |store| store.set_other_setting(SELECTED_WORKSPACE, value)).await
+        self.with_store(move |store| store.set_other_setting(SELECTED_WORKSPACE, value))
+            .await
     }
 
     /// The answer of `commandShells.list`.
@@ -120,17 +125,23 @@ impl Host {
     /// `INTERNAL` when the store cannot be read.
     pub async fn command_shells(&self) -> Result<Value, HostError> {
         let settings = self.with_store(|store| store.settings()).await?;
-        Ok(self.shells.to_json(settings.default_command_shell.as_deref()))
+        Ok(self
+            .shells
+            .to_json(settings.default_command_shell.as_deref()))
     }
 
     /// Id and dialect of the shell in effect; `None` when this machine has none.
     pub(crate) async fn effective_shell(&self) -> Result<Option<(String, String)>, HostError> {
         let settings = self.with_store(|store| store.settings()).await?;
         let configured = settings.default_command_shell;
-        Ok(self.shells.effective(configured.as_deref()).ok().map(|effective| {
-            let id = effective.shell.id;
-            (id.as_str().to_owned(), id.dialect().as_str().to_owned())
-        }))
+        Ok(self
+            .shells
+            .effective(configured.as_deref())
+            .ok()
+            .map(|effective| {
+                let id = effective.shell.id;
+                (id.as_str().to_owned(), id.dialect().as_str().to_owned())
+            }))
     }
 
     /// Id and dialect that this call's command runs in: what the turn pinned, or, outside a turn,
@@ -153,10 +164,21 @@ impl Host {
         };
         let changed = |what: &str| {
             let message = format!("{what}; begin a new turn");
-            Stop::from(ToolOutcome::failure(id, ErrorCode::CommandShellChanged, &message))
+            Stop::from(ToolOutcome::failure(
+                id,
+                ErrorCode::CommandShellChanged,
+                &message,
+            ))
         };
-        if passage.request.expected_shell_id.as_ref().is_some_and(|expected| *expected != shell) {
-            return Err(changed(&format!("the shell is `{shell}`, not the expected one")));
+        if passage
+            .request
+            .expected_shell_id
+            .as_ref()
+            .is_some_and(|expected| *expected != shell)
+        {
+            return Err(changed(&format!(
+                "the shell is `{shell}`, not the expected one"
+            )));
         }
         if passage
             .request
@@ -164,7 +186,9 @@ impl Host {
             .as_ref()
             .is_some_and(|expected| *expected != dialect)
         {
-            return Err(changed(&format!("the dialect is `{dialect}`, not the expected one")));
+            return Err(changed(&format!(
+                "the dialect is `{dialect}`, not the expected one"
+            )));
         }
         passage.shell_id = Some(shell);
         Ok(())
@@ -181,9 +205,13 @@ impl Host {
 }
 
 fn permission_mode(word: &str) -> Option<PermissionMode> {
-    [PermissionMode::Ask, PermissionMode::AcceptEdits, PermissionMode::Auto]
-        .into_iter()
-        .find(|mode| crate::words::permission_mode(*mode) == word)
+    [
+        PermissionMode::Ask,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Auto,
+    ]
+    .into_iter()
+    .find(|mode| crate::words::permission_mode(*mode) == word)
 }
 
 fn sandbox_setting(word: &str) -> Option<SandboxSetting> {
@@ -201,10 +229,15 @@ fn view(settings: &Settings) -> Map<String, Value> {
         SandboxSetting::Auto => "auto",
         SandboxSetting::Required => "required",
     });
-    let mode = settings.default_permission_mode.map(crate::words::permission_mode);
+    let mode = settings
+        .default_permission_mode
+        .map(crate::words::permission_mode);
     Map::from_iter([
         ("defaultPermissionMode".to_owned(), Value::from(mode)),
-        ("defaultCommandShell".to_owned(), Value::from(settings.default_command_shell.clone())),
+        (
+            "defaultCommandShell".to_owned(),
+            Value::from(settings.default_command_shell.clone()),
+        ),
         ("sandbox".to_owned(), Value::from(sandbox)),
         ("preset".to_owned(), Value::from(settings.preset.clone())),
     ])

@@ -45,8 +45,12 @@ pub fn tool_list() -> Vec<ToolInfo> {
             description: tool.description.to_owned(),
             risk: tool.risk.to_owned(),
             parameters: tool.schema,
-            activation: if ON_DEMAND.contains(&tool.name) { "on-demand" } else { "core" }
-                .to_owned(),
+            activation: if ON_DEMAND.contains(&tool.name) {
+                "on-demand"
+            } else {
+                "core"
+            }
+            .to_owned(),
         })
         .collect()
 }
@@ -60,11 +64,20 @@ pub(crate) fn has_body(name: &str) -> bool {
 pub(crate) fn nearest(name: &str) -> Vec<String> {
     let mut scored: Vec<_> = BODIES
         .iter()
-        .map(|tool| (strsim::jaro_winkler(&name.to_lowercase(), &tool.to_lowercase()), *tool))
+        .map(|tool| {
+            (
+                strsim::jaro_winkler(&name.to_lowercase(), &tool.to_lowercase()),
+                *tool,
+            )
+        })
         .filter(|(score, _)| *score > 0.7)
         .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, tool)| tool.to_owned()).collect()
+    scored
+        .into_iter()
+        .take(3)
+        .map(|(_, tool)| tool.to_owned())
+        .collect()
 }
 
 #[cfg(test)]

@@ -45,7 +45,11 @@ fn verify(store: &Store, json: bool) -> Result<ExitCode, HostError> {
             )),
         }
     }
-    Ok(if verification.is_ok() { ExitCode::Done } else { ExitCode::Broken })
+    Ok(if verification.is_ok() {
+        ExitCode::Done
+    } else {
+        ExitCode::Broken
+    })
 }
 
 fn show(store: &Store, options: &AuditOptions) -> Result<ExitCode, HostError> {
@@ -77,7 +81,10 @@ fn show(store: &Store, options: &AuditOptions) -> Result<ExitCode, HostError> {
         limit: options.limit as usize,
         ..AuditFilter::newest()
     };
-    let mut rows = store.query_audit(&filter).map_err(HostError::internal)?.rows;
+    let mut rows = store
+        .query_audit(&filter)
+        .map_err(HostError::internal)?
+        .rows;
     rows.reverse();
     if options.json.json {
         for row in &rows {
@@ -89,7 +96,9 @@ fn show(store: &Store, options: &AuditOptions) -> Result<ExitCode, HostError> {
     if cells.is_empty() {
         output::notice("nothing on record");
     } else {
-        let headings = ["SEQ", "WHEN", "EVENT", "TOOL", "DECISION", "BY", "RESULT", "WHAT"];
+        let headings = [
+            "SEQ", "WHEN", "EVENT", "TOOL", "DECISION", "BY", "RESULT", "WHAT",
+        ];
         output::table(&headings, &cells);
     }
     Ok(ExitCode::Done)
@@ -102,13 +111,23 @@ fn cells(row: &AuditRow) -> Vec<String> {
         (_, Some(code)) => code.clone(),
         _ => String::new(),
     };
-    let what: String = entry.facts_summary.clone().unwrap_or_default().chars().take(80).collect();
+    let what: String = entry
+        .facts_summary
+        .clone()
+        .unwrap_or_default()
+        .chars()
+        .take(80)
+        .collect();
     vec![
         row.seq.to_string(),
         time(row.at.0),
         entry.event.to_string(),
         entry.tool.clone().unwrap_or_default(),
-        entry.decision.map(words::decision).unwrap_or_default().to_owned(),
+        entry
+            .decision
+            .map(words::decision)
+            .unwrap_or_default()
+            .to_owned(),
         entry.decided_by.clone().unwrap_or_default(),
         result,
         what,

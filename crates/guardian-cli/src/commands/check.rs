@@ -18,9 +18,10 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode, HostError> {
     let checker = checker(options)?;
     match (&options.tool, &options.args, &options.bash, &options.batch) {
         (_, _, _, Some(batch)) => check_batch(&checker, batch),
-        (_, _, Some(command), None) => {
-            Ok(show(&checker.check("Bash", &json!({ "command": command })), options.json.json))
-        }
+        (_, _, Some(command), None) => Ok(show(
+            &checker.check("Bash", &json!({ "command": command })),
+            options.json.json,
+        )),
         (Some(tool), Some(args), None, None) => match serde_json::from_str::<Value>(args) {
             Ok(args) => Ok(show(&checker.check(tool, &args), options.json.json)),
             Err(error) => {
@@ -69,8 +70,9 @@ fn check_batch(checker: &Checker, batch: &PathBuf) -> Result<ExitCode, HostError
     let input: Box<dyn BufRead> = if batch.as_os_str() == "-" {
         Box::new(BufReader::new(std::io::stdin()))
     } else {
-        let file = std::fs::File::open(batch)
-            .map_err(|error| HostError::invalid_params(format!("`{}`: {error}", batch.display())))?;
+        let file = std::fs::File::open(batch).map_err(|error| {
+            HostError::invalid_params(format!("`{}`: {error}", batch.display()))
+        })?;
         Box::new(BufReader::new(file))
     };
     let mut code = ExitCode::Done;

@@ -19,32 +19,56 @@ struct Finding {
 /// Looks, and says what is wrong and what to do.
 pub(crate) fn run(options: &StoreOptions) -> Result<ExitCode, HostError> {
     let places = places::find(options.data.data_dir.as_deref())?;
-    let findings =
-        [data_directory(&places), record(&places), configuration(&places), shell(), terminal()];
+    let findings = [
+        data_directory(&places),
+        record(&places),
+        configuration(&places),
+        shell(),
+        terminal(),
+    ];
     let all_ok = findings.iter().all(|finding| finding.ok);
     if options.json.json {
         let view = |finding: &Finding| json!({ "what": finding.what, "ok": finding.ok, "text": finding.text });
         output::json(&Value::Array(findings.iter().map(view).collect()));
     } else {
         for finding in &findings {
-            let (style, mark) = if finding.ok { (STRONG, "ok") } else { (WARNING, "!!") };
-            output::line(&format!("{style}{mark}{style:#} {:<15} {}", finding.what, finding.text));
+            let (style, mark) = if finding.ok {
+                (STRONG, "ok")
+            } else {
+                (WARNING, "!!")
+            };
+            output::line(&format!(
+                "{style}{mark}{style:#} {:<15} {}",
+                finding.what, finding.text
+            ));
         }
     }
-    Ok(if all_ok { ExitCode::Done } else { ExitCode::Broken })
+    Ok(if all_ok {
+        ExitCode::Done
+    } else {
+        ExitCode::Broken
+    })
 }
 
 fn data_directory(places: &Places) -> Finding {
     let what = "data directory";
     let path = places.data_dir.display();
     match crate::commands::sessions::open(&places.data_dir) {
-        Ok(store) if store.is_writable() => Finding { what, ok: true, text: path.to_string() },
+        Ok(store) if store.is_writable() => Finding {
+            what,
+            ok: true,
+            text: path.to_string(),
+        },
         Ok(_) => Finding {
             what,
             ok: false,
             text: format!("{path} cannot be written: high-risk calls will not run"),
         },
-        Err(error) => Finding { what, ok: false, text: format!("{path}: {error}") },
+        Err(error) => Finding {
+            what,
+            ok: false,
+            text: format!("{path}: {error}"),
+        },
     }
 }
 
@@ -54,13 +78,25 @@ fn record(places: &Places) -> Finding {
         .and_then(|store: Store| store.verify_audit(None).map_err(HostError::internal));
     match verified {
         Ok(found) => match found.first_bad {
-            None => Finding { what, ok: true, text: format!("{} rows, unbroken", found.rows) },
+            None => Finding {
+                what,
+                ok: true,
+                text: format!("{} rows, unbroken", found.rows),
+            },
             Some(bad) => {
                 let text = format!("row {} does not fit: {}", bad.seq, bad.reason);
-                Finding { what, ok: false, text }
+                Finding {
+                    what,
+                    ok: false,
+                    text,
+                }
             }
         },
-        Err(error) => Finding { what, ok: false, text: error.to_string() },
+        Err(error) => Finding {
+            what,
+            ok: false,
+            text: error.to_string(),
+        },
     }
 }
 
@@ -68,20 +104,40 @@ fn configuration(places: &Places) -> Finding {
     let what = "configuration";
     let file = places.config_dir.join("config.toml");
     match UserConfig::load(&file) {
-        Ok(_) if file.exists() => Finding { what, ok: true, text: file.display().to_string() },
+        Ok(_) if file.exists() => Finding {
+            what,
+            ok: true,
+            text: file.display().to_string(),
+        },
         Ok(_) => {
             let text = format!("none at {}: defaults are in force", file.display());
-            Finding { what, ok: true, text }
+            Finding {
+                what,
+                ok: true,
+                text,
+            }
         }
-        Err(error) => Finding { what, ok: false, text: error.to_string() },
+        Err(error) => Finding {
+            what,
+            ok: false,
+            text: error.to_string(),
+        },
     }
 }
 
 fn shell() -> Finding {
     let what = "shell";
     match command_shells_here() {
-        Ok(executable) => Finding { what, ok: true, text: executable.display().to_string() },
-        Err(error) => Finding { what, ok: false, text: error.to_string() },
+        Ok(executable) => Finding {
+            what,
+            ok: true,
+            text: executable.display().to_string(),
+        },
+        Err(error) => Finding {
+            what,
+            ok: false,
+            text: error.to_string(),
+        },
     }
 }
 
@@ -92,5 +148,9 @@ fn terminal() -> Finding {
     } else {
         "none: `guardian exec` denies what must be asked about"
     };
-    Finding { what: "terminal", ok: true, text: text.to_owned() }
+    Finding {
+        what: "terminal",
+        ok: true,
+        text: text.to_owned(),
+    }
 }

@@ -39,7 +39,11 @@ async fn call(
     args: Value,
     config: HostConfig,
 ) -> Result<ToolOutcome, HostError> {
-    let answering = if options.yes_once { Answering::AllowOnce } else { Answering::Ask };
+    let answering = if options.yes_once {
+        Answering::AllowOnce
+    } else {
+        Answering::Ask
+    };
     let terminal = terminal::start(answering);
     let events: Arc<dyn EventSink> = match &terminal {
         Some((terminal, _)) => Arc::clone(terminal) as Arc<dyn EventSink>,

@@ -36,7 +36,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode, HostError> {
                 session.id.to_string(),
                 format!("{:?}", session.mode).to_lowercase(),
                 time(session.updated_at.0),
-                project.map(|path| path.display().to_string()).unwrap_or_default(),
+                project
+                    .map(|path| path.display().to_string())
+                    .unwrap_or_default(),
                 session.title.clone().unwrap_or_default(),
             ]
         })

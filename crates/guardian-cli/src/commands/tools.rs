@@ -17,7 +17,11 @@ pub(crate) fn run(options: &JsonOption) -> Result<ExitCode, HostError> {
         .iter()
         .map(|tool| {
             let first = tool.description.split(". ").next().unwrap_or_default();
-            vec![tool.name.clone(), tool.risk.clone(), first.trim_end_matches('.').to_owned()]
+            vec![
+                tool.name.clone(),
+                tool.risk.clone(),
+                first.trim_end_matches('.').to_owned(),
+            ]
         })
         .collect();
     output::table(&["TOOL", "RISK", "WHAT IT DOES"], &rows);

@@ -31,7 +31,12 @@ impl World {
             path
         };
         let (workspace, outside, home) = (make("ws"), make("out"), make("home"));
-        Self { _top: top, workspace, outside, home }
+        Self {
+            _top: top,
+            workspace,
+            outside,
+            home,
+        }
     }
 
     pub(crate) fn write_config(&self, text: &str) {
@@ -85,7 +90,12 @@ impl HostProcess {
             }
         });
         let stdin = child.stdin.take();
-        Self { child, stdin, messages, waiting: Vec::new() }
+        Self {
+            child,
+            stdin,
+            messages,
+            waiting: Vec::new(),
+        }
     }
 
     pub(crate) fn send_line(&mut self, line: &[u8]) {
@@ -115,7 +125,10 @@ impl HostProcess {
                 Ok(message) if accept(&message) => return message,
                 Ok(message) => self.waiting.push(message),
                 Err(error) => {
-                    panic!("no message like {what} ({error}); came: {:#?}", self.waiting)
+                    panic!(
+                        "no message like {what} ({error}); came: {:#?}",
+                        self.waiting
+                    )
                 }
             }
         }

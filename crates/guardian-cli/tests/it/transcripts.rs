@@ -72,7 +72,11 @@ fn run(file: &str) {
     ]
     .map(|(name, path)| (name.to_owned(), path.display().to_string()))
     .into();
-    let mut run = Run { world, host: None, variables };
+    let mut run = Run {
+        world,
+        host: None,
+        variables,
+    };
     let mut ended = false;
     for (index, line) in text.lines().enumerate() {
         let step: Value = serde_json::from_str(line).unwrap();
@@ -85,7 +89,11 @@ fn run(file: &str) {
 impl Run {
     /// True when the step ended the host.
     fn step(&mut self, step: &Value) -> bool {
-        let text = |key: &str| step.get(key).and_then(Value::as_str).map(|s| self.substitute(s));
+        let text = |key: &str| {
+            step.get(key)
+                .and_then(Value::as_str)
+                .map(|s| self.substitute(s))
+        };
         if step.get("note").is_some() {
         } else if let Some(config) = text("config") {
             self.world.write_config(&config);
@@ -97,7 +105,9 @@ impl Run {
         } else if let Some(path) = text("link") {
             std::os::unix::fs::symlink(text("to").unwrap(), self.path(&path)).unwrap();
         } else if let Some(path) = text("fifo") {
-            let made = std::process::Command::new("mkfifo").arg(self.path(&path)).status();
+            let made = std::process::Command::new("mkfifo")
+                .arg(self.path(&path))
+                .status();
             assert!(made.unwrap().success());
         } else if let Some(path) = text("remove") {
             std::fs::remove_file(self.path(&path)).unwrap();
@@ -105,7 +115,11 @@ impl Run {
             std::fs::rename(self.path(&path), self.path(&text("to").unwrap())).unwrap();
         } else if let Some(path) = text("fileIs") {
             let bytes = std::fs::read(self.path(&path)).unwrap_or_else(|e| panic!("{path}: {e}"));
-            assert_eq!(String::from_utf8_lossy(&bytes), text("text").unwrap(), "{path}");
+            assert_eq!(
+                String::from_utf8_lossy(&bytes),
+                text("text").unwrap(),
+                "{path}"
+            );
         } else if let Some(path) = text("fileMissing") {
             let found = self.path(&path).symlink_metadata();
             assert!(found.is_err() || self.is_link(&path), "{path} is there");
@@ -119,8 +133,10 @@ impl Run {
             let line = parts[0].as_str().unwrap().repeat(times);
             self.host().send_line(line.as_bytes());
         } else if let Some(Value::Array(bytes)) = step.get("rawBytes") {
-            let bytes: Vec<u8> =
-                bytes.iter().map(|b| u8::try_from(b.as_u64().unwrap()).unwrap()).collect();
+            let bytes: Vec<u8> = bytes
+                .iter()
+                .map(|b| u8::try_from(b.as_u64().unwrap()).unwrap())
+                .collect();
             self.host().send_line(&bytes);
         } else if let Some(pattern) = step.get("want") {
             self.want(pattern);
@@ -144,15 +160,20 @@ impl Run {
             matches(pattern, message, &variables, &mut captured)
         });
         self.variables.append(&mut captured);
-        if let Some(scratch) = message.pointer("/result/session/scratchDir").and_then(Value::as_str)
+        if let Some(scratch) = message
+            .pointer("/result/session/scratchDir")
+            .and_then(Value::as_str)
         {
-            self.variables.insert("SCRATCH".to_owned(), scratch.to_owned());
+            self.variables
+                .insert("SCRATCH".to_owned(), scratch.to_owned());
         }
     }
 
     fn absent(&mut self, pattern: &Value) {
-        self.host().send(json!({ "id": "absent?", "method": "app.health" }));
-        self.host().take(&"the round trip", |message| message["id"] == "absent?");
+        self.host()
+            .send(json!({ "id": "absent?", "method": "app.health" }));
+        self.host()
+            .take(&"the round trip", |message| message["id"] == "absent?");
         let variables = self.variables.clone();
         let found = self
             .host()
@@ -163,7 +184,8 @@ impl Run {
     }
 
     fn host(&mut self) -> &mut HostProcess {
-        self.host.get_or_insert_with(|| HostProcess::start(&self.world))
+        self.host
+            .get_or_insert_with(|| HostProcess::start(&self.world))
     }
 
     fn path(&self, path: &str) -> PathBuf {
@@ -188,7 +210,10 @@ impl Run {
     fn substitute_value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => self.substitute(text).into(),
-            Value::Array(items) => items.iter().map(|item| self.substitute_value(item)).collect(),
+            Value::Array(items) => items
+                .iter()
+                .map(|item| self.substitute_value(item))
+                .collect(),
             Value::Object(members) => members
                 .iter()
                 .map(|(key, value)| (key.clone(), self.substitute_value(value)))
@@ -217,7 +242,9 @@ fn matches(
 ) -> bool {
     match (pattern, message) {
         (Value::Object(pattern), Value::Object(message)) => pattern.iter().all(|(key, pattern)| {
-            message.get(key).is_some_and(|value| matches(pattern, value, variables, captured))
+            message
+                .get(key)
+                .is_some_and(|value| matches(pattern, value, variables, captured))
         }),
         (Value::Array(pattern), Value::Array(message)) => {
             pattern.len() == message.len()
@@ -230,7 +257,9 @@ fn matches(
             if pattern == "*" {
                 return true;
             }
-            let Some(text) = value.as_str() else { return false };
+            let Some(text) = value.as_str() else {
+                return false;
+            };
             if let Some(name) = pattern.strip_prefix("$=") {
                 captured.insert(name.to_owned(), text.to_owned());
                 return true;

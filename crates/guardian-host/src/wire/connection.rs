@@ -92,7 +92,12 @@ impl Connection {
             Incoming::Line(line) => line,
             Incoming::TooLong => {
                 let message = format!("a line may hold at most {} bytes", frame::MAX_LINE);
-                let line = error_line(&RequestId::null(), rpc_code::INVALID_REQUEST, &message, None);
+                let line = error_line(
+                    &RequestId::null(),
+                    rpc_code::INVALID_REQUEST,
+                    &message,
+                    None,
+                );
                 return self.outbound.answer(line).await;
             }
         };
@@ -170,7 +175,10 @@ impl Connection {
         if !SUPPORTED_VERSIONS.contains(&params.protocol_version) {
             return Err(HostError::new(
                 ErrorCode::ProtocolMismatch,
-                format!("protocol version {} is not supported", params.protocol_version),
+                format!(
+                    "protocol version {} is not supported",
+                    params.protocol_version
+                ),
             )
             .with("supported", SUPPORTED_VERSIONS));
         }
@@ -178,7 +186,10 @@ impl Connection {
         // An agent cannot answer cards, whatever it says of itself.
         let review = params.capabilities.review && role == Role::Operator;
         if self.peer.set(Peer { role, review }).is_err() {
-            return Err(HostError::new(ErrorCode::Conflict, "the handshake is already done"));
+            return Err(HostError::new(
+                ErrorCode::Conflict,
+                "the handshake is already done",
+            ));
         }
         if review {
             self.host.attach_reviewer();
@@ -272,7 +283,11 @@ fn error_line(id: &RequestId, code: i32, message: &str, data: Option<Value>) -> 
     if let Some(data) = data {
         error["data"] = data;
     }
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{}}}", id.as_json(), json_text(&error))
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{}}}",
+        id.as_json(),
+        json_text(&error)
+    )
 }
 
 /// A JSON value as one line. Values made of strings and numbers always serialise.

@@ -112,8 +112,11 @@ pub fn find(name: &str) -> Option<&'static Method> {
 pub(super) fn parse_params<P: DeserializeOwned>(params: Value) -> Result<P, HostError> {
     serde_path_to_error::deserialize(params).map_err(|error| {
         let path = error.path().to_string();
-        let pointer =
-            if path == "." { String::new() } else { format!("/{}", path.replace('.', "/")) };
+        let pointer = if path == "." {
+            String::new()
+        } else {
+            format!("/{}", path.replace('.', "/"))
+        };
         HostError::invalid_params(error.into_inner().to_string()).with("pointer", pointer)
     })
 }
@@ -134,8 +137,11 @@ mod tests {
 
     #[test]
     fn an_agent_may_call_tools_and_turns_and_nothing_that_decides() {
-        let agent: Vec<_> =
-            METHODS.iter().filter(|m| m.role == Role::Agent).map(|m| m.name).collect();
+        let agent: Vec<_> = METHODS
+            .iter()
+            .filter(|m| m.role == Role::Agent)
+            .map(|m| m.name)
+            .collect();
         assert_eq!(
             agent,
             [
@@ -153,6 +159,9 @@ mod tests {
     #[test]
     fn a_missing_member_is_named() {
         let error = parse_params::<types::AbortParams>(serde_json::json!({"sessionId": 3}));
-        assert_eq!(error.err().map(|e| e.data["pointer"].clone()), Some("/sessionId".into()));
+        assert_eq!(
+            error.err().map(|e| e.data["pointer"].clone()),
+            Some("/sessionId".into())
+        );
     }
 }

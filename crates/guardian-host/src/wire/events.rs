@@ -25,7 +25,8 @@ impl EventSink for WireEvents {
     fn emit(&self, event: Event) {
         match event {
             Event::PermissionRequest { posted } => {
-                self.outbound.notify(line("permissions.request", &request_view(&posted)));
+                self.outbound
+                    .notify(line("permissions.request", &request_view(&posted)));
             }
             Event::PermissionResolved { posted, settlement } => {
                 let params = json!({
@@ -36,7 +37,13 @@ impl EventSink for WireEvents {
                 });
                 self.outbound.notify(line("permissions.resolved", &params));
             }
-            Event::ToolOutput { session_id, tool_call_id, stream, seq, chunk } => {
+            Event::ToolOutput {
+                session_id,
+                tool_call_id,
+                stream,
+                seq,
+                chunk,
+            } => {
                 let stream = match stream {
                     Stream::Stdout => "stdout",
                     Stream::Stderr => "stderr",

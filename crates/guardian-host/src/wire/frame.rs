@@ -71,7 +71,11 @@ pub struct BadLine {
 
 impl BadLine {
     fn new(id: Option<RequestId>, code: i32, message: impl Into<String>) -> Self {
-        Self { id: id.unwrap_or_else(RequestId::null), code, message: message.into() }
+        Self {
+            id: id.unwrap_or_else(RequestId::null),
+            code,
+            message: message.into(),
+        }
     }
 }
 
@@ -117,24 +121,46 @@ pub fn parse_line(line: &[u8]) -> Result<Request, BadLine> {
             ));
         }
         Err(_) => {
-            return Err(BadLine::new(None, rpc_code::PARSE_ERROR, "the line is not valid JSON"));
+            return Err(BadLine::new(
+                None,
+                rpc_code::PARSE_ERROR,
+                "the line is not valid JSON",
+            ));
         }
     };
     let id = match envelope.id {
         None => None,
         Some(raw) => Some(RequestId::parse(raw).ok_or_else(|| {
-            BadLine::new(None, rpc_code::INVALID_REQUEST, "`id` must be a string, a number or null")
+            BadLine::new(
+                None,
+                rpc_code::INVALID_REQUEST,
+                "`id` must be a string, a number or null",
+            )
         })?),
     };
     if envelope.jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
-        return Err(BadLine::new(id, rpc_code::INVALID_REQUEST, "`jsonrpc` must be \"2.0\""));
+        return Err(BadLine::new(
+            id,
+            rpc_code::INVALID_REQUEST,
+            "`jsonrpc` must be \"2.0\"",
+        ));
     }
     let Some(Value::String(method)) = envelope.method else {
-        return Err(BadLine::new(id, rpc_code::INVALID_REQUEST, "`method` must be a string"));
+        return Err(BadLine::new(
+            id,
+            rpc_code::INVALID_REQUEST,
+            "`method` must be a string",
+        ));
     };
-    let params = envelope.params.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+    let params = envelope
+        .params
+        .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
     if !params.is_object() {
-        return Err(BadLine::new(id, rpc_code::INVALID_PARAMS, "`params` must be an object"));
+        return Err(BadLine::new(
+            id,
+            rpc_code::INVALID_PARAMS,
+            "`params` must be an object",
+        ));
     }
     Ok(Request { id, method, params })
 }
@@ -198,7 +224,12 @@ mod tests {
     #[track_caller]
     fn check_bad(line: &str, code: i32, id: &str) {
         let bad = parse_line(line.as_bytes()).unwrap_err();
-        assert_eq!((bad.code, bad.id.as_json()), (code, id), "{line}: {}", bad.message);
+        assert_eq!(
+            (bad.code, bad.id.as_json()),
+            (code, id),
+            "{line}: {}",
+            bad.message
+        );
     }
 
     #[test]
@@ -206,22 +237,63 @@ mod tests {
         check_bad("nonsense", rpc_code::PARSE_ERROR, "null");
         check_bad("{\"jsonrpc\":\"2.0\"", rpc_code::PARSE_ERROR, "null");
         check_bad("[]", rpc_code::INVALID_REQUEST, "null");
-        check_bad("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}]", rpc_code::INVALID_REQUEST, "null");
+        check_bad(
+            "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}]",
+            rpc_code::INVALID_REQUEST,
+            "null",
+        );
         check_bad("42", rpc_code::INVALID_REQUEST, "null");
-        check_bad("{\"jsonrpc\":\"1.0\",\"id\":7,\"method\":\"x\"}", rpc_code::INVALID_REQUEST, "7");
-        check_bad("{\"id\":\"a\",\"method\":\"x\"}", rpc_code::INVALID_REQUEST, "\"a\"");
-        check_bad("{\"jsonrpc\":\"2.0\",\"id\":1}", rpc_code::INVALID_REQUEST, "1");
-        check_bad("{\"jsonrpc\":\"2.0\",\"id\":[1],\"method\":\"x\"}", rpc_code::INVALID_REQUEST, "null");
-        check_bad("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":[1]}", rpc_code::INVALID_PARAMS, "1");
-        check_bad("{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"x\"}", rpc_code::INVALID_REQUEST, "null");
-        assert_eq!(parse_line(b"\xff{}").unwrap_err().code, rpc_code::PARSE_ERROR);
+        check_bad(
+            "{\"jsonrpc\":\"1.0\",\"id\":7,\"method\":\"x\"}",
+            rpc_code::INVALID_REQUEST,
+            "7",
+        );
+        check_bad(
+            "{\"id\":\"a\",\"method\":\"x\"}",
+            rpc_code::INVALID_REQUEST,
+            "\"a\"",
+        );
+        check_bad(
+            "{\"jsonrpc\":\"2.0\",\"id\":1}",
+            rpc_code::INVALID_REQUEST,
+            "1",
+        );
+        check_bad(
+            "{\"jsonrpc\":\"2.0\",\"id\":[1],\"method\":\"x\"}",
+            rpc_code::INVALID_REQUEST,
+            "null",
+        );
+        check_bad(
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\",\"params\":[1]}",
+            rpc_code::INVALID_PARAMS,
+            "1",
+        );
+        check_bad(
+            "{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"x\"}",
+            rpc_code::INVALID_REQUEST,
+            "null",
+        );
+        assert_eq!(
+            parse_line(b"\xff{}").unwrap_err().code,
+            rpc_code::PARSE_ERROR
+        );
     }
 
     #[test]
     fn ids_are_kept_to_the_byte() {
-        for id in ["1", "-0", "1.50", "12345678901234567890123", "\"\\u00e4\"", "null"] {
+        for id in [
+            "1",
+            "-0",
+            "1.50",
+            "12345678901234567890123",
+            "\"\\u00e4\"",
+            "null",
+        ] {
             let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"m\"}}");
-            assert_eq!(parse_line(line.as_bytes()).unwrap().id.unwrap().as_json(), id);
+            assert_eq!(
+                parse_line(line.as_bytes()).unwrap().id.unwrap().as_json(),
+                id
+            );
         }
     }
 

@@ -90,7 +90,11 @@ impl Outbound {
     /// Writes queued lines until closed or broken. Runs on its own thread.
     pub fn write_all(&self, mut client: impl Write) {
         while let Some(batch) = self.next_batch() {
-            if client.write_all(batch.as_bytes()).and_then(|()| client.flush()).is_err() {
+            if client
+                .write_all(batch.as_bytes())
+                .and_then(|()| client.flush())
+                .is_err()
+            {
                 let mut state = self.lock();
                 state.broken = true;
                 state.lines.clear();
@@ -120,7 +124,11 @@ impl Outbound {
             if state.closed || state.broken {
                 return None;
             }
-            state = self.0.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .0
+                .filled
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 

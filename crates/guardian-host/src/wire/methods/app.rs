@@ -38,7 +38,12 @@ pub(crate) fn handshake(host: &Host) -> HandshakeResult {
         features: super::super::dispatch::areas(),
         limits: LimitsView {
             max_line_bytes: MAX_LINE,
-            review_timeout_ms: host.config.user.review.human_timeout_seconds.saturating_mul(1000),
+            review_timeout_ms: host
+                .config
+                .user
+                .review
+                .human_timeout_seconds
+                .saturating_mul(1000),
             executions: admission.total,
             executions_per_session: admission.per_session,
         },

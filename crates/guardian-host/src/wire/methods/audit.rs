@@ -25,7 +25,10 @@ pub(crate) async fn query(
         cursor: params.cursor.as_deref().map(cursor).transpose()?,
         ..AuditFilter::newest()
     };
-    let page = connection.host.with_store(move |store| store.query_audit(&filter)).await?;
+    let page = connection
+        .host
+        .with_store(move |store| store.query_audit(&filter))
+        .await?;
     Ok(AuditQueryResult {
         rows: page.rows.iter().map(row_view).collect(),
         next_cursor: page.next_cursor.map(|cursor| cursor.to_string()),
@@ -37,13 +40,14 @@ pub(crate) async fn append(
     params: AuditAppendParams,
 ) -> Result<Empty, HostError> {
     let acceptable = (1..=64).contains(&params.kind.len())
-        && params
-            .kind
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte));
+        && params.kind.bytes().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte)
+        });
     if !acceptable {
-        return Err(HostError::invalid_params("`kind` must match [a-z0-9.-]{1,64}")
-            .with("pointer", "/kind"));
+        return Err(
+            HostError::invalid_params("`kind` must match [a-z0-9.-]{1,64}")
+                .with("pointer", "/kind"),
+        );
     }
     let entry = AuditEntry {
         session: params.session_id.map(session_id).transpose()?,
@@ -62,7 +66,10 @@ pub(crate) async fn verify(
     connection: &Connection,
     _: NoParams,
 ) -> Result<AuditVerifyResult, HostError> {
-    let verification = connection.host.with_store(|store| store.verify_audit(None)).await?;
+    let verification = connection
+        .host
+        .with_store(|store| store.verify_audit(None))
+        .await?;
     Ok(AuditVerifyResult {
         ok: verification.is_ok(),
         rows: verification.rows,

@@ -13,7 +13,10 @@ pub(crate) async fn evaluate(
     connection: &Connection,
     params: ExecuteParams,
 ) -> Result<EvaluateResult, HostError> {
-    let report = connection.host.evaluate(super::tools::request(params)).await?;
+    let report = connection
+        .host
+        .evaluate(super::tools::request(params))
+        .await?;
     Ok(EvaluateResult {
         decision: report.decision,
         cause: report.cause,
@@ -36,7 +39,9 @@ pub(crate) async fn resolve(
         rule: params.rule,
     };
     let resolved =
-        connection.host.resolve_permission(&params.session_id, &params.request_id, &answer);
+        connection
+            .host
+            .resolve_permission(&params.session_id, &params.request_id, &answer);
     Ok(ResolveResult { resolved })
 }
 
@@ -44,8 +49,12 @@ pub(crate) async fn pending(
     connection: &Connection,
     params: PendingParams,
 ) -> Result<PendingResult, HostError> {
-    let pending = connection.host.pending_permissions(params.session_id.as_deref());
-    Ok(PendingResult { requests: pending.iter().map(|posted| request_view(posted)).collect() })
+    let pending = connection
+        .host
+        .pending_permissions(params.session_id.as_deref());
+    Ok(PendingResult {
+        requests: pending.iter().map(|posted| request_view(posted)).collect(),
+    })
 }
 
 pub(crate) async fn list_session_grants(
@@ -71,6 +80,9 @@ pub(crate) async fn clear_session_grants(
     params: ClearGrantsParams,
 ) -> Result<ClearGrantsResult, HostError> {
     let tool = params.tool_name.as_deref();
-    let cleared = connection.host.clear_grants(&params.session_id, tool).await?;
+    let cleared = connection
+        .host
+        .clear_grants(&params.session_id, tool)
+        .await?;
     Ok(ClearGrantsResult { cleared })
 }

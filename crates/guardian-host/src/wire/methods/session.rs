@@ -6,9 +6,8 @@ use crate::error::HostError;
 use crate::sessions::{NewSession, SessionChange, SessionInfo};
 use crate::wire::connection::Connection;
 use crate::wire::types::{
-    BeginTurnParams, BeginTurnResult, Empty, EndTurnParams, NoParams, Role,
-    SessionConfigureParams, SessionCreateParams, SessionListResult, SessionParams, SessionResult,
-    SessionView,
+    BeginTurnParams, BeginTurnResult, Empty, EndTurnParams, NoParams, Role, SessionConfigureParams,
+    SessionCreateParams, SessionListResult, SessionParams, SessionResult, SessionView,
 };
 
 pub(crate) async fn create(
@@ -22,10 +21,15 @@ pub(crate) async fn create(
             title: params.title,
             project_path: params.project_path.map(PathBuf::from),
             mode: params.mode.unwrap_or(OperatingMode::Agent),
-            permission_mode: params.permission_mode.unwrap_or(SessionPermissionMode::Inherit),
+            permission_mode: params
+                .permission_mode
+                .unwrap_or(SessionPermissionMode::Inherit),
         })
         .await?;
-    Ok(SessionResult { session: view(&created.info), warnings: created.warnings })
+    Ok(SessionResult {
+        session: view(&created.info),
+        warnings: created.warnings,
+    })
 }
 
 pub(crate) async fn get(
@@ -33,7 +37,10 @@ pub(crate) async fn get(
     params: SessionParams,
 ) -> Result<SessionResult, HostError> {
     let session = connection.host.session(&params.session_id).await?;
-    Ok(SessionResult { session: view(&session), warnings: Vec::new() })
+    Ok(SessionResult {
+        session: view(&session),
+        warnings: Vec::new(),
+    })
 }
 
 pub(crate) async fn list(
@@ -41,7 +48,9 @@ pub(crate) async fn list(
     _: NoParams,
 ) -> Result<SessionListResult, HostError> {
     let sessions = connection.host.list_sessions().await?;
-    Ok(SessionListResult { sessions: sessions.iter().map(view).collect() })
+    Ok(SessionListResult {
+        sessions: sessions.iter().map(view).collect(),
+    })
 }
 
 pub(crate) async fn configure(
@@ -53,8 +62,14 @@ pub(crate) async fn configure(
         mode: params.mode,
         permission_mode: params.permission_mode,
     };
-    let session = connection.host.configure_session(&params.session_id, change).await?;
-    Ok(SessionResult { session: view(&session), warnings: Vec::new() })
+    let session = connection
+        .host
+        .configure_session(&params.session_id, change)
+        .await?;
+    Ok(SessionResult {
+        session: view(&session),
+        warnings: Vec::new(),
+    })
 }
 
 pub(crate) async fn delete(
@@ -70,10 +85,15 @@ pub(crate) async fn begin_turn(
     params: BeginTurnParams,
 ) -> Result<BeginTurnResult, HostError> {
     // The user's words are evidence, so only the operator may bring them (SPEC §1).
-    let operator = connection.peer().is_some_and(|peer| peer.role == Role::Operator);
+    let operator = connection
+        .peer()
+        .is_some_and(|peer| peer.role == Role::Operator);
     let message = params.user_message.filter(|_| operator);
     let new_prompt = params.new_prompt.unwrap_or(true);
-    let turn = connection.host.begin_turn(&params.session_id, message, new_prompt).await?;
+    let turn = connection
+        .host
+        .begin_turn(&params.session_id, message, new_prompt)
+        .await?;
     Ok(BeginTurnResult {
         turn_id: turn.turn_id,
         command_shell_id: turn.shell_id,
@@ -85,7 +105,10 @@ pub(crate) async fn end_turn(
     connection: &Connection,
     params: EndTurnParams,
 ) -> Result<Empty, HostError> {
-    connection.host.end_turn(&params.session_id, &params.turn_id).await?;
+    connection
+        .host
+        .end_turn(&params.session_id, &params.turn_id)
+        .await?;
     Ok(Empty {})
 }
 

@@ -12,10 +12,14 @@ pub(crate) async fn list(_: &Connection, _: NoParams) -> Result<ToolsListResult,
     let tools = tool_list()
         .into_iter()
         .map(|tool| ToolView {
-            modes: [OperatingMode::Agent, OperatingMode::Plan, OperatingMode::Goal]
-                .into_iter()
-                .filter(|mode| tool.is_in(*mode))
-                .collect(),
+            modes: [
+                OperatingMode::Agent,
+                OperatingMode::Plan,
+                OperatingMode::Goal,
+            ]
+            .into_iter()
+            .filter(|mode| tool.is_in(*mode))
+            .collect(),
             name: tool.name,
             description: tool.description,
             risk: tool.risk,
@@ -49,7 +53,9 @@ pub(crate) async fn abort(
     connection: &Connection,
     params: AbortParams,
 ) -> Result<AbortResult, HostError> {
-    let aborted = connection.host.abort_call(&params.session_id, &params.tool_call_id);
+    let aborted = connection
+        .host
+        .abort_call(&params.session_id, &params.tool_call_id);
     Ok(AbortResult { aborted })
 }
 

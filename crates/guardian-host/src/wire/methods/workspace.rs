@@ -8,7 +8,9 @@ pub(crate) async fn get(
     connection: &Connection,
     _: NoParams,
 ) -> Result<WorkspaceResult, HostError> {
-    Ok(WorkspaceResult { path: connection.host.selected_workspace().await? })
+    Ok(WorkspaceResult {
+        path: connection.host.selected_workspace().await?,
+    })
 }
 
 pub(crate) async fn set(
@@ -18,8 +20,13 @@ pub(crate) async fn set(
     if !PathBuf::from(&params.path).is_absolute() {
         return Err(HostError::invalid_params("`path` must be absolute").with("pointer", "/path"));
     }
-    connection.host.select_workspace(Some(params.path.clone())).await?;
-    Ok(WorkspaceResult { path: Some(params.path) })
+    connection
+        .host
+        .select_workspace(Some(params.path.clone()))
+        .await?;
+    Ok(WorkspaceResult {
+        path: Some(params.path),
+    })
 }
 
 pub(crate) async fn clear(
