@@ -33,7 +33,8 @@ pub use access::{
 pub use call::{RawArgs, ToolCall};
 pub use classes::PathClasses;
 pub use command::{
-    Assignment, CommandFact, Effect, Effects, Place, Program, ProgramForm, Redirect, RedirectKind, Word, WordPart,
+    Assignment, CommandFact, Effect, Effects, Place, Program, ProgramForm, Redirect, RedirectKind,
+    Word, WordPart,
 };
 pub use extract::{
     DeclaredExtractor, DeclaredPath, ExtractError, Extraction, ExtractorRegistry, FactContext,

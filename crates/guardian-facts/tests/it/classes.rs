@@ -267,10 +267,7 @@ fn every_pattern_matches_the_path_it_spells() {
     ] {
         for group in groups {
             for pattern in &group.paths {
-                let spelled = pattern
-                    .replace("**", "x")
-                    .replace('*', "x")
-                    .replace('?', "x");
+                let spelled = pattern.replace("**", "x").replace(['*', '?'], "x");
                 let path = match spelled.strip_prefix("~/") {
                     Some(rest) => format!("/home/dev/{rest}"),
                     None if spelled.starts_with('/') => spelled,

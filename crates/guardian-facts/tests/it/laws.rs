@@ -1,13 +1,20 @@
 //! Laws that hold for every input.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use guardian_facts::path::{collapse, normalise_argument, windows};
 use guardian_facts::{FileKind, PathProbe as _, Scope, Target};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::world::{SCRATCH, WORKSPACE, World, raw};
+use crate::world::{SCRATCH, WORKSPACE, World};
+
+/// Building the machine costs more than a case.
+fn world() -> &'static World {
+    static WORLD: LazyLock<World> = LazyLock::new(World::new);
+    &WORLD
+}
 
 /// Path text made of pieces that mean something.
 fn path_text() -> impl Strategy<Value = String> {
@@ -75,7 +82,7 @@ proptest! {
 
     #[test]
     fn placing_is_total(text in any::<String>(), base in any::<String>()) {
-        let world = World::new();
+        let world = world();
         let context = world.context();
         let _ = context.place(&text, Path::new(&base));
         let _ = context.place_entry(&text, Path::new(WORKSPACE));
@@ -86,7 +93,7 @@ proptest! {
     /// The scope is what the resolved path says, whatever was written.
     #[test]
     fn a_path_that_resolves_elsewhere_is_never_in_the_workspace(text in path_text()) {
-        let world = World::new();
+        let world = world();
         let Ok(Target::Exact(fact)) = world.context().argument(&text) else { return Ok(()) };
         match fact.scope {
             Scope::Workspace => prop_assert!(fact.path.starts_with(WORKSPACE), "{:?}", fact),
@@ -106,7 +113,7 @@ proptest! {
     /// Whatever spelling reaches a class by its canonical name belongs to it.
     #[test]
     fn classes_of_the_target_are_never_lost(text in path_text()) {
-        let world = World::new();
+        let world = world();
         let Ok(Target::Exact(fact)) = world.context().argument(&text) else { return Ok(()) };
         if fact.path.starts_with(SCRATCH) || fact.kind == Some(FileKind::Directory) {
             return Ok(());
@@ -119,7 +126,7 @@ proptest! {
 
     #[test]
     fn a_pattern_covers_the_classes_of_what_it_matches(prefix in ".{0,3}", cut in 0_usize..4) {
-        let world = World::new();
+        let world = world();
         prop_assume!(!prefix.contains(['/', '\0']));
         let name = ".env";
         let pattern = format!("{}*", &name[..cut]);
@@ -151,7 +158,6 @@ proptest! {
         ),
     ) {
         let object: Map<String, Value> = pairs.into_iter().collect();
-        let _ = raw(Value::Object(object.clone()));
-        let _ = World::new().extract(tool, Value::Object(object));
+        let _ = world().extract(tool, Value::Object(object));
     }
 }

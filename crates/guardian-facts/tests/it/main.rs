@@ -1,4 +1,9 @@
 //! Integration tests of guardian-facts, through its public interface only.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests fail by panicking"
+)]
 
 mod classes;
 mod extract;
