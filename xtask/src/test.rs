@@ -3,12 +3,17 @@
 //! Nothing has to be installed first. The last line is `N passed, N failed`, added up over all
 //! test binaries; the same line is left in `target/xtask/test-summary` for `.ci/run`.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
 use crate::workspace::{cargo, members, root};
+
+/// Time that an example may take, with its build.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What was counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -20,6 +25,8 @@ struct Counts {
 /// Runs everything. Further arguments go to `cargo test` (`-p CRATE`, a filter); with any, the
 /// examples are not run.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let directory = root().join("target/xtask");
+    std::fs::create_dir_all(&directory)?;
     let mut counts = cargo_tests(arguments)?;
     if arguments.is_empty() {
         for (package, example) in examples()? {
@@ -32,8 +39,6 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         }
     }
     let summary = format!("{} passed, {} failed", counts.passed, counts.failed);
-    let directory = root().join("target/xtask");
-    std::fs::create_dir_all(&directory)?;
     std::fs::write(directory.join("test-summary"), format!("{summary}\n"))?;
     println!("{summary}");
     if counts.failed > 0 || counts.passed == 0 {
@@ -93,20 +98,34 @@ fn examples() -> anyhow::Result<Vec<(String, String)>> {
     Ok(examples)
 }
 
-/// An example runs without arguments and input, and ends with status 0.
+/// An example runs without arguments and input, and ends with status 0 before [`PATIENCE`] does.
+/// What it printed is shown when it does not.
 fn run_example(package: &str, example: &str) -> anyhow::Result<bool> {
-    let mut command: Command = cargo();
-    command
+    let path = root().join("target/xtask/example-output");
+    let output = File::create(&path)?;
+    let mut child = cargo()
         .args(["run", "--quiet", "--package", package, "--example", example])
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let output = command.output().context("an example did not start")?;
-    if !output.status.success() {
-        print!("{}", String::from_utf8_lossy(&output.stdout));
-        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .spawn()
+        .context("an example did not start")?;
+    let start = Instant::now();
+    let succeeded = loop {
+        if let Some(status) = child.try_wait()? {
+            break status.success();
+        }
+        if start.elapsed() > PATIENCE {
+            child.kill()?;
+            child.wait()?;
+            break false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    if !succeeded {
+        eprintln!("{}", String::from_utf8_lossy(&std::fs::read(&path)?));
     }
-    Ok(output.status.success())
+    Ok(succeeded)
 }
 
 #[cfg(test)]
