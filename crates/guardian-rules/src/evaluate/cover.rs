@@ -239,17 +239,18 @@ fn rule_covers(item: Item, view: &View<'_>) -> Option<String> {
     })
 }
 
-/// A command is covered by its own words; one that runs elsewhere also by the words of the command
-/// that sends it there.
+/// A command is covered by its own words; one that runs elsewhere by the words of the command that
+/// sends it there.
 fn command_rule(view: &View<'_>, index: usize) -> Option<String> {
-    let command = &view.facts.commands[index];
-    if command.place.elsewhere {
-        let sender = command.place.inside.filter(|&sender| sender < index)?;
-        return command_rule(view, sender);
+    let mut sender = index;
+    for _ in 0..view.facts.commands.len() {
+        let command = view.facts.commands.get(sender)?;
+        if !command.place.elsewhere {
+            return view.policy.covers_command(view, sender).map(|rule| rule.id.clone());
+        }
+        sender = command.place.inside?;
     }
-    view.policy
-        .covers_command(view, index)
-        .map(|rule| rule.id.clone())
+    None
 }
 
 fn reaches_roots_only(item: Item, facts: &Facts) -> bool {

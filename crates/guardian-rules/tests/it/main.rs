@@ -1,6 +1,8 @@
 //! Integration tests of guardian-rules.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod build;
+mod floor;
+mod rules;
 mod table;
