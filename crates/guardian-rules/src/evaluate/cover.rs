@@ -246,7 +246,10 @@ fn command_rule(view: &View<'_>, index: usize) -> Option<String> {
     for _ in 0..view.facts.commands.len() {
         let command = view.facts.commands.get(sender)?;
         if !command.place.elsewhere {
-            return view.policy.covers_command(view, sender).map(|rule| rule.id.clone());
+            return view
+                .policy
+                .covers_command(view, sender)
+                .map(|rule| rule.id.clone());
         }
         sender = command.place.inside?;
     }

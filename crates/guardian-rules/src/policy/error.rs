@@ -185,7 +185,10 @@ impl PolicyError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Syntax(_) => "the accepted keys are in schemas/policy.schema.json".to_owned(),
+            Self::Syntax(error) => nearest_name(&error.message).map_or_else(
+                || "the accepted keys are in schemas/policy.schema.json".to_owned(),
+                |name| format!("did you mean `{name}`?"),
+            ),
             Self::Version(_) => "write `version = 1`".to_owned(),
             Self::ForbiddenKey(error) => format!(
                 "a repository's policy file may only tighten; move `{}` to your own policy file",
@@ -202,6 +205,21 @@ impl PolicyError {
             Self::Example(_) => "change the rule's conditions, or the example".to_owned(),
         }
     }
+}
+
+/// The accepted name that is nearest to the one written, from a message "unknown field `x`,
+/// expected one of `a`, `b`".
+fn nearest_name(message: &str) -> Option<&str> {
+    let mut names = message.split('`').skip(1).step_by(2);
+    let written = names.next()?;
+    if !message.starts_with("unknown") {
+        return None;
+    }
+    names
+        .map(|name| (strsim::damerau_levenshtein(written, name), name))
+        .filter(|(distance, name)| *distance * 2 <= name.len().max(2))
+        .min()
+        .map(|(_, name)| name)
 }
 
 impl fmt::Display for PolicyError {

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use guardian_facts::{
-    Access, AccessDetail, AccessKind, AccessSource, CommandFact, Effect, Effects, Endpoint, Facts, FileKind,
-    PathFact, Place, Program, ProgramForm, RootPaths, Scope, Sensitivity, Span, Target, Word, WordPart,
+    Access, AccessDetail, AccessKind, AccessSource, CommandFact, Effect, Effects, Endpoint, Facts,
+    FileKind, PathFact, Place, Program, ProgramForm, RootPaths, Scope, Sensitivity, Span, Target,
+    Word, WordPart,
 };
 use guardian_rules::{
-    CompileContext, Layer, OperatingMode, PermissionMode, Policy, PolicyText, Preset, SandboxState, Situation,
-    Trust, tool_kind, tool_risk,
+    CompileContext, Layer, OperatingMode, PermissionMode, Policy, PolicyText, Preset, SandboxState,
+    Situation, Trust, tool_kind, tool_risk,
 };
 
 pub(crate) const WORKSPACE: &str = "/home/dev/proj";
@@ -96,7 +97,10 @@ pub(crate) fn bash() -> Facts {
 /// A command of known words whose effects are known.
 pub(crate) fn command(words: &str, effects: &[Effect]) -> CommandFact {
     let span = Span { start: 0, end: 0 };
-    let argv: Vec<Word> = words.split_whitespace().map(|word| as_word(word, span)).collect();
+    let argv: Vec<Word> = words
+        .split_whitespace()
+        .map(|word| as_word(word, span))
+        .collect();
     let written = argv.first().map(Word::display).unwrap_or_default();
     let form = match written.chars().next() {
         Some('/') => ProgramForm::Absolute,
@@ -108,15 +112,30 @@ pub(crate) fn command(words: &str, effects: &[Effect]) -> CommandFact {
         .then(|| written.rsplit('/').next().unwrap_or_default().to_owned())
         .filter(|name| !name.is_empty());
     let resolved = match form {
-        ProgramForm::Absolute => Some(path(&written, &written, Scope::Outside, Sensitivity::default())),
+        ProgramForm::Absolute => Some(path(
+            &written,
+            &written,
+            Scope::Outside,
+            Sensitivity::default(),
+        )),
         ProgramForm::Relative => {
             let resolved = format!("{WORKSPACE}/{}", written.trim_start_matches("./"));
-            Some(path(&written, &resolved, Scope::Workspace, Sensitivity::default()))
+            Some(path(
+                &written,
+                &resolved,
+                Scope::Workspace,
+                Sensitivity::default(),
+            ))
         }
         _ => None,
     };
     CommandFact {
-        program: Program { written, form, name, path: resolved },
+        program: Program {
+            written,
+            form,
+            name,
+            path: resolved,
+        },
         argv,
         assignments: Vec::new(),
         redirects: Vec::new(),
@@ -132,8 +151,15 @@ pub(crate) fn command(words: &str, effects: &[Effect]) -> CommandFact {
 
 fn as_word(text: &str, span: Span) -> Word {
     if text.starts_with('$') {
-        let part = WordPart::Unknown { written: text.to_owned(), may_be_empty: true, may_split: true };
-        Word { parts: vec![part], span }
+        let part = WordPart::Unknown {
+            written: text.to_owned(),
+            may_be_empty: true,
+            may_split: true,
+        };
+        Word {
+            parts: vec![part],
+            span,
+        }
     } else {
         Word::literal(text, span)
     }
@@ -141,7 +167,10 @@ fn as_word(text: &str, span: Span) -> Word {
 
 /// A command that may do anything.
 pub(crate) fn opaque(words: &str, effects: &[Effect]) -> CommandFact {
-    CommandFact { effects_known: Effects::Opaque, ..command(words, effects) }
+    CommandFact {
+        effects_known: Effects::Opaque,
+        ..command(words, effects)
+    }
 }
 
 /// The facts of one command.
@@ -176,7 +205,8 @@ pub(crate) fn place(written: &str) -> PathFact {
     };
     let sensitivity = Sensitivity {
         secret: resolved.ends_with("/.env"),
-        sensitive: resolved.starts_with("/home/dev/.ssh/") || resolved.starts_with("/home/dev/.aws"),
+        sensitive: resolved.starts_with("/home/dev/.ssh/")
+            || resolved.starts_with("/home/dev/.aws"),
         protected: resolved.contains("/.git/hooks/") || resolved.ends_with("/.bashrc"),
         guardian: resolved.starts_with("/data/guardian") || resolved.contains("/.config/guardian"),
     };
@@ -217,7 +247,11 @@ pub(crate) fn and(mut facts: Facts, command: CommandFact) -> Facts {
 /// Adds a host that the last command reaches.
 pub(crate) fn reaching(mut facts: Facts, host: &str) -> Facts {
     let command = facts.commands.len().checked_sub(1);
-    facts.endpoints.push(Endpoint { host: Some(host.to_owned()), port: None, command });
+    facts.endpoints.push(Endpoint {
+        host: Some(host.to_owned()),
+        port: None,
+        command,
+    });
     facts
 }
 

@@ -3,7 +3,9 @@
 use guardian_facts::{AccessDetail, AccessKind, Effect, Facts, Reading, Target};
 use guardian_rules::{AllowedDecision, Decision, Policy, Preset, evaluate, floor_rules};
 
-use crate::build::{all_of, and, auto, bash, command, opaque, reaching, redirecting, run, touching};
+use crate::build::{
+    all_of, and, auto, bash, command, opaque, reaching, redirecting, run, touching,
+};
 
 /// Under `auto` nothing but the floor asks or denies.
 #[track_caller]
@@ -13,7 +15,11 @@ fn check(facts: &Facts, expected: Option<(&str, Decision)>) {
         None => assert_eq!(verdict.decision, Decision::Allow, "{:?}", verdict.reasons),
         Some((rule, decision)) => {
             assert_eq!(verdict.decision, decision, "{:?}", verdict.reasons);
-            assert!(verdict.decided_by.iter().any(|id| id == rule), "{:?}", verdict.decided_by);
+            assert!(
+                verdict.decided_by.iter().any(|id| id == rule),
+                "{:?}",
+                verdict.decided_by
+            );
             if decision == Decision::Ask {
                 assert_eq!(
                     verdict.allowed_decisions,
@@ -61,16 +67,28 @@ fn deleting_a_whole_root_is_denied_however_it_is_written() {
             Some(("floor.system-delete", Decision::Deny)),
         );
     }
-    for (text, base) in [("/*", "/"), ("/home/dev/*", "~"), ("/home/*", "/home"), ("/et?", "/"), ("/var/*", "/var")] {
+    for (text, base) in [
+        ("/*", "/"),
+        ("/home/dev/*", "~"),
+        ("/home/*", "/home"),
+        ("/et?", "/"),
+        ("/var/*", "/var"),
+    ] {
         let facts = pattern(all_of(rm(), AccessKind::Delete, "x"), text, base);
         check(&facts, Some(("floor.system-delete", Decision::Deny)));
     }
     check(
-        &with_detail(touching(run(command("mv x y", &[])), AccessKind::Delete, "~"), AccessDetail::Rename),
+        &with_detail(
+            touching(run(command("mv x y", &[])), AccessKind::Delete, "~"),
+            AccessDetail::Rename,
+        ),
         Some(("floor.system-delete", Decision::Deny)),
     );
     check(
-        &with_detail(all_of(run(command("chmod -R 7 x", &[])), AccessKind::Write, "/etc"), AccessDetail::Permissions),
+        &with_detail(
+            all_of(run(command("chmod -R 7 x", &[])), AccessKind::Write, "/etc"),
+            AccessDetail::Permissions,
+        ),
         Some(("floor.system-delete", Decision::Deny)),
     );
 }
@@ -78,38 +96,69 @@ fn deleting_a_whole_root_is_denied_however_it_is_written() {
 #[test]
 fn deleting_a_directory_asks_outside_scratch_and_not_for_what_is_made_again() {
     let rm = || run(command("rm -rf x", &[]));
-    check(&all_of(rm(), AccessKind::Delete, "src/old"), Some(("floor.destructive", Decision::Ask)));
-    check(&all_of(rm(), AccessKind::Delete, "/srv/x"), Some(("floor.destructive", Decision::Ask)));
+    check(
+        &all_of(rm(), AccessKind::Delete, "src/old"),
+        Some(("floor.destructive", Decision::Ask)),
+    );
+    check(
+        &all_of(rm(), AccessKind::Delete, "/srv/x"),
+        Some(("floor.destructive", Decision::Ask)),
+    );
     check(&all_of(rm(), AccessKind::Delete, "$S/x"), None);
     check(&all_of(rm(), AccessKind::Delete, "node_modules"), None);
-    check(&all_of(rm(), AccessKind::Delete, "target"), Some(("floor.destructive", Decision::Ask)));
+    check(
+        &all_of(rm(), AccessKind::Delete, "target"),
+        Some(("floor.destructive", Decision::Ask)),
+    );
     let mut ignored = all_of(rm(), AccessKind::Delete, "target");
-    ignored.git_ignored.push(format!("{}/target", crate::build::WORKSPACE).into());
+    ignored
+        .git_ignored
+        .push(format!("{}/target", crate::build::WORKSPACE).into());
     check(&ignored, None);
-    check(&touching(run(command("rm a", &[])), AccessKind::Delete, "a"), None);
+    check(
+        &touching(run(command("rm a", &[])), AccessKind::Delete, "a"),
+        None,
+    );
 }
 
 #[test]
 fn an_unresolved_recursive_delete_asks_and_names_what_it_could_become() {
     let rm = || all_of(run(command("rm -rf x", &[])), AccessKind::Delete, "x");
-    check(&unknown(rm(), None, false), Some(("floor.unresolved-delete", Decision::Ask)));
+    check(
+        &unknown(rm(), None, false),
+        Some(("floor.unresolved-delete", Decision::Ask)),
+    );
     check(&unknown(rm(), None, true), None);
     let facts = unknown(rm(), Some("/"), false);
     let verdict = evaluate(&facts, &auto(&facts), &Policy::builtin(Preset::Standard));
     assert!(verdict.human_only);
-    assert!(verdict.reasons[0].contains("it is `/`"), "{:?}", verdict.reasons);
+    assert!(
+        verdict.reasons[0].contains("it is `/`"),
+        "{:?}",
+        verdict.reasons
+    );
 }
 
 #[test]
 fn devices_and_kernel_settings_are_never_written() {
-    for target in ["/dev/sda", "/dev/nvme0n1p2", "/dev/mem", "/proc/sys/kernel/x", "/proc/sysrq-trigger", "/sys/a/b"] {
+    for target in [
+        "/dev/sda",
+        "/dev/nvme0n1p2",
+        "/dev/mem",
+        "/proc/sys/kernel/x",
+        "/proc/sysrq-trigger",
+        "/sys/a/b",
+    ] {
         check(
             &redirecting(run(command("echo x", &[Effect::Inert])), target),
             Some(("floor.raw-device", Decision::Deny)),
         );
     }
     for target in ["/dev/null", "/dev/tty", "a"] {
-        check(&redirecting(run(command("echo x", &[Effect::Inert])), target), None);
+        check(
+            &redirecting(run(command("echo x", &[Effect::Inert])), target),
+            None,
+        );
     }
 }
 
@@ -127,8 +176,17 @@ fn effects_of_commands_that_the_floor_asks_about_or_denies() {
     ] {
         check(&run(command("x", &[effect])), Some((rule, decision)));
     }
-    check(&run(command("git push", &[Effect::Publishes, Effect::Network])), None);
-    check(&run(command("npx x", &[Effect::RunsRemoteCode, Effect::Installs])), None);
+    check(
+        &run(command("git push", &[Effect::Publishes, Effect::Network])),
+        None,
+    );
+    check(
+        &run(command(
+            "npx x",
+            &[Effect::RunsRemoteCode, Effect::Installs],
+        )),
+        None,
+    );
     check(&run(command("kill 1", &[Effect::SystemChange])), None);
 }
 
@@ -137,7 +195,10 @@ fn secrets_and_network_in_one_call_ask_a_human_also_under_auto() {
     let read = || touching(run(command("cat .env", &[])), AccessKind::Read, ".env");
     check(&read(), None);
     check(
-        &reaching(and(read(), command("curl x", &[Effect::Network])), "example.com"),
+        &reaching(
+            and(read(), command("curl x", &[Effect::Network])),
+            "example.com",
+        ),
         Some(("floor.secrets-with-network", Decision::Ask)),
     );
     let environment = run(command("env", &[Effect::ReadsEnvironment]));
@@ -153,7 +214,10 @@ fn reading_all_of_home_asks() {
         &all_of(run(command("tar cf - x", &[])), AccessKind::Read, "~"),
         Some(("floor.sensitive-beneath", Decision::Ask)),
     );
-    check(&all_of(run(command("tar cf - x", &[])), AccessKind::Read, "src"), None);
+    check(
+        &all_of(run(command("tar cf - x", &[])), AccessKind::Read, "src"),
+        None,
+    );
 }
 
 #[test]
@@ -170,17 +234,31 @@ fn what_is_denied_here_is_asked_about_elsewhere() {
 fn a_finding_in_command_position_denies_and_one_in_opaque_text_asks() {
     let suspected = |command_position| {
         let mut facts = run(opaque("python -c x", &[Effect::RunsCode]));
-        facts.reading = if command_position { Reading::Partial } else { Reading::Complete };
+        facts.reading = if command_position {
+            Reading::Partial
+        } else {
+            Reading::Complete
+        };
         facts.findings.push(guardian_facts::LooseFinding {
             span: guardian_facts::Span { start: 0, end: 1 },
             words: vec!["rm".into(), "-rf".into(), "/".into()],
-            facts: Box::new(all_of(run(command("rm -rf /", &[])), AccessKind::Delete, "/")),
+            facts: Box::new(all_of(
+                run(command("rm -rf /", &[])),
+                AccessKind::Delete,
+                "/",
+            )),
             command_position,
         });
         facts
     };
-    check(&suspected(true), Some(("floor.system-delete", Decision::Deny)));
-    check(&suspected(false), Some(("floor.system-delete", Decision::Ask)));
+    check(
+        &suspected(true),
+        Some(("floor.system-delete", Decision::Deny)),
+    );
+    check(
+        &suspected(false),
+        Some(("floor.system-delete", Decision::Ask)),
+    );
 }
 
 #[test]
@@ -190,9 +268,15 @@ fn protected_files_ask_to_be_changed_and_not_to_be_read() {
         &redirecting(run(command("echo x", &[Effect::Inert])), hook),
         Some(("floor.protected-file", Decision::Ask)),
     );
-    check(&touching(run(command("cat x", &[])), AccessKind::Read, hook), None);
     check(
-        &with_detail(touching(run(command("mv .git x", &[])), AccessKind::Delete, ".git"), AccessDetail::Rename),
+        &touching(run(command("cat x", &[])), AccessKind::Read, hook),
+        None,
+    );
+    check(
+        &with_detail(
+            touching(run(command("mv .git x", &[])), AccessKind::Delete, ".git"),
+            AccessDetail::Rename,
+        ),
         Some(("floor.protected-file", Decision::Ask)),
     );
 }
@@ -200,7 +284,11 @@ fn protected_files_ask_to_be_changed_and_not_to_be_read() {
 #[test]
 fn an_empty_bash_call_is_not_proven_by_having_no_facts() {
     let facts = bash();
-    let verdict = evaluate(&facts, &crate::build::asking(&facts), &Policy::builtin(Preset::Standard));
+    let verdict = evaluate(
+        &facts,
+        &crate::build::asking(&facts),
+        &Policy::builtin(Preset::Standard),
+    );
     assert_eq!(verdict.decision, Decision::Ask);
 }
 
@@ -213,7 +301,11 @@ fn the_registry_is_well_formed() {
     assert_eq!(ids.len(), count, "ids are unique");
     for rule in floor_rules() {
         assert!(rule.id.starts_with("floor."), "{}", rule.id);
-        assert!(rule.docs.contains("To lift it:"), "{} says how to lift it", rule.id);
+        assert!(
+            rule.docs.contains("To lift it:"),
+            "{} says how to lift it",
+            rule.id
+        );
         assert!(!rule.title.is_empty());
     }
 }

@@ -3,6 +3,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod build;
+mod docs;
+mod errors;
 mod floor;
+mod laws;
+mod naive;
 mod rules;
+mod suggest;
 mod table;

@@ -2,24 +2,33 @@
 
 use guardian_facts::{AccessKind, Effect, Facts, Reading};
 use guardian_rules::{
-    Cause, Decision, Layer, OperatingMode, PermissionMode, PolicyChange, Preset, SandboxState, Trust, evaluate,
+    Cause, Decision, Layer, OperatingMode, PermissionMode, PolicyChange, Preset, SandboxState,
+    Trust, evaluate,
 };
 
 use crate::build::{
-    all_of, and, asking, auto, command, file_tool, opaque, place, policy, reaching, redirecting, run, situation,
-    text, touching, user,
+    all_of, and, asking, auto, command, file_tool, opaque, place, policy, reaching, redirecting,
+    run, situation, text, touching, user,
 };
 
 #[track_caller]
 fn check(rules: &str, facts: &Facts, expected: Decision) {
-    let verdict = evaluate(facts, &asking(facts), &policy(&[user(rules)], Preset::Standard));
+    let verdict = evaluate(
+        facts,
+        &asking(facts),
+        &policy(&[user(rules)], Preset::Standard),
+    );
     assert_eq!(verdict.decision, expected, "{:?}", verdict.trace);
 }
 
 /// Under `auto` everything runs that no rule stops.
 #[track_caller]
 fn stops(rules: &str, facts: &Facts, expected: Decision) {
-    let verdict = evaluate(facts, &auto(facts), &policy(&[user(rules)], Preset::Standard));
+    let verdict = evaluate(
+        facts,
+        &auto(facts),
+        &policy(&[user(rules)], Preset::Standard),
+    );
     assert_eq!(verdict.decision, expected, "{:?}", verdict.trace);
 }
 
@@ -35,10 +44,22 @@ unless = { flags = ["--config"] }
 #[test]
 fn an_allow_rule_matches_the_beginning_of_a_command_line() {
     check(CARGO, &run(opaque("cargo test -p x", &[])), Decision::Allow);
-    check(CARGO, &run(opaque("/usr/bin/cargo check", &[])), Decision::Allow);
+    check(
+        CARGO,
+        &run(opaque("/usr/bin/cargo check", &[])),
+        Decision::Allow,
+    );
     for refused in [
-        "cargo", "cargo publish", "cargo +nightly test", "./cargo test", "/tmp/cargo test", "$X test",
-        "cargo test --config evil", "cargo test --config=evil", "cargo test --conf evil", "cargo test $X",
+        "cargo",
+        "cargo publish",
+        "cargo +nightly test",
+        "./cargo test",
+        "/tmp/cargo test",
+        "$X test",
+        "cargo test --config evil",
+        "cargo test --config=evil",
+        "cargo test --conf evil",
+        "cargo test $X",
     ] {
         check(CARGO, &run(opaque(refused, &[])), Decision::Ask);
     }
@@ -49,36 +70,66 @@ fn an_allow_rule_covers_neither_redirects_nor_outside_paths_nor_other_commands()
     let cargo = || run(opaque("cargo test", &[]));
     check(CARGO, &redirecting(cargo(), "out.txt"), Decision::Ask);
     check(CARGO, &redirecting(cargo(), "$S/out.txt"), Decision::Allow);
-    check(CARGO, &touching(cargo(), AccessKind::Read, "src/a"), Decision::Allow);
-    check(CARGO, &touching(cargo(), AccessKind::Read, "/srv/a"), Decision::Ask);
-    check(CARGO, &touching(cargo(), AccessKind::Write, ".git/hooks/x"), Decision::Ask);
+    check(
+        CARGO,
+        &touching(cargo(), AccessKind::Read, "src/a"),
+        Decision::Allow,
+    );
+    check(
+        CARGO,
+        &touching(cargo(), AccessKind::Read, "/srv/a"),
+        Decision::Ask,
+    );
+    check(
+        CARGO,
+        &touching(cargo(), AccessKind::Write, ".git/hooks/x"),
+        Decision::Ask,
+    );
     check(CARGO, &and(cargo(), command("rm a", &[])), Decision::Ask);
     let mut partial = cargo();
     partial.reading = Reading::Partial;
     check(CARGO, &partial, Decision::Ask);
     let mut assigned = cargo();
-    assigned.commands[0].assignments.push(guardian_facts::Assignment {
-        name: "RUSTC_WRAPPER".into(),
-        value: guardian_facts::Word::literal("./x", guardian_facts::Span { start: 0, end: 0 }),
-        changes_execution: true,
-        span: guardian_facts::Span { start: 0, end: 0 },
-    });
+    assigned.commands[0]
+        .assignments
+        .push(guardian_facts::Assignment {
+            name: "RUSTC_WRAPPER".into(),
+            value: guardian_facts::Word::literal("./x", guardian_facts::Span { start: 0, end: 0 }),
+            changes_execution: true,
+            span: guardian_facts::Span { start: 0, end: 0 },
+        });
     check(CARGO, &assigned, Decision::Ask);
 }
 
 #[test]
 fn different_rules_may_cover_different_facts() {
-    let rules = format!("{CARGO}\n[[rule]]\nid = \"logs\"\neffect = \"allow\"\naccess = \"write\"\npaths = [\"logs/**\"]\n");
-    check(&rules, &redirecting(run(opaque("cargo test", &[])), "logs/a"), Decision::Allow);
-    check(&rules, &redirecting(run(opaque("cargo test", &[])), "a"), Decision::Ask);
+    let rules = format!(
+        "{CARGO}\n[[rule]]\nid = \"logs\"\neffect = \"allow\"\naccess = \"write\"\npaths = [\"logs/**\"]\n"
+    );
+    check(
+        &rules,
+        &redirecting(run(opaque("cargo test", &[])), "logs/a"),
+        Decision::Allow,
+    );
+    check(
+        &rules,
+        &redirecting(run(opaque("cargo test", &[])), "a"),
+        Decision::Ask,
+    );
 }
 
-const DENY_PUSH: &str = "[[rule]]\nid = \"no-push\"\neffect = \"deny\"\ncommand = [\"git\", \"push\"]\n";
+const DENY_PUSH: &str =
+    "[[rule]]\nid = \"no-push\"\neffect = \"deny\"\ncommand = [\"git\", \"push\"]\n";
 
 #[test]
 fn a_deny_rule_matches_by_name_whatever_path_or_options_were_written() {
     for denied in [
-        "git push", "/usr/bin/git push origin", "/tmp/git push", "./git push", "git -C x push", "git --no-pager push",
+        "git push",
+        "/usr/bin/git push origin",
+        "/tmp/git push",
+        "./git push",
+        "git -C x push",
+        "git --no-pager push",
         "git -c a=b -C x push -f",
     ] {
         stops(DENY_PUSH, &run(command(denied, &[])), Decision::Deny);
@@ -91,44 +142,110 @@ fn a_deny_rule_matches_by_name_whatever_path_or_options_were_written() {
         stops(DENY_PUSH, &run(command(possible, &[])), Decision::Ask);
     }
     // inside a wrapper, in a list
-    stops(DENY_PUSH, &and(run(command("true", &[Effect::Inert])), command("git push", &[])), Decision::Deny);
+    stops(
+        DENY_PUSH,
+        &and(
+            run(command("true", &[Effect::Inert])),
+            command("git push", &[]),
+        ),
+        Decision::Deny,
+    );
 }
 
-const DENY_ENV: &str = "[[rule]]\nid = \"no-env\"\neffect = \"deny\"\ntool = \"Read\"\npaths = [\"**/.env*\"]\n";
+const DENY_ENV: &str =
+    "[[rule]]\nid = \"no-env\"\neffect = \"deny\"\ntool = \"Read\"\npaths = [\"**/.env*\"]\n";
 
 #[test]
 fn a_path_rule_for_a_file_tool_holds_of_commands_too() {
-    stops(DENY_ENV, &file_tool("Read", place(".env.local")), Decision::Deny);
-    stops(DENY_ENV, &file_tool("Grep", place(".ENV.LOCAL")), Decision::Deny);
-    stops(DENY_ENV, &touching(run(command("base64 x", &[])), AccessKind::Read, ".env.prod"), Decision::Deny);
-    stops(DENY_ENV, &redirecting(run(command("echo x", &[])), ".env.prod"), Decision::Allow);
+    stops(
+        DENY_ENV,
+        &file_tool("Read", place(".env.local")),
+        Decision::Deny,
+    );
+    stops(
+        DENY_ENV,
+        &file_tool("Grep", place(".ENV.LOCAL")),
+        Decision::Deny,
+    );
+    stops(
+        DENY_ENV,
+        &touching(run(command("base64 x", &[])), AccessKind::Read, ".env.prod"),
+        Decision::Deny,
+    );
+    stops(
+        DENY_ENV,
+        &redirecting(run(command("echo x", &[])), ".env.prod"),
+        Decision::Allow,
+    );
     let write = DENY_ENV.replace("\"Read\"", "\"Write\"");
-    stops(&write, &redirecting(run(command("echo x", &[])), ".env.prod"), Decision::Deny);
-    stops(&write, &file_tool("Edit", place(".env.prod")), Decision::Deny);
+    stops(
+        &write,
+        &redirecting(run(command("echo x", &[])), ".env.prod"),
+        Decision::Deny,
+    );
+    stops(
+        &write,
+        &file_tool("Edit", place(".env.prod")),
+        Decision::Deny,
+    );
 }
 
 #[test]
 fn a_deny_rule_reaches_what_a_recursive_command_could_meet() {
-    stops(DENY_ENV, &all_of(run(command("cp -r x", &[])), AccessKind::Read, "sub"), Decision::Ask);
+    stops(
+        DENY_ENV,
+        &all_of(run(command("cp -r x", &[])), AccessKind::Read, "sub"),
+        Decision::Ask,
+    );
     let mut walk = all_of(run(command("grep -r x", &[])), AccessKind::Read, ".");
     walk.commands[0].walks = true;
     stops(DENY_ENV, &walk, Decision::Deny);
     let anchored = DENY_ENV.replace("**/.env*", "conf/**");
-    stops(&anchored, &all_of(run(command("cp -r x", &[])), AccessKind::Read, "src"), Decision::Allow);
+    stops(
+        &anchored,
+        &all_of(run(command("cp -r x", &[])), AccessKind::Read, "src"),
+        Decision::Allow,
+    );
 }
 
 #[test]
 fn hosts_effects_and_when() {
-    let curl = || reaching(run(command("curl x", &[Effect::Network])), "api.example.com");
+    let curl = || {
+        reaching(
+            run(command("curl x", &[Effect::Network])),
+            "api.example.com",
+        )
+    };
     let host = "[[rule]]\nid = \"h\"\neffect = \"deny\"\nhost = \"*.example.com\"\n";
     stops(host, &curl(), Decision::Deny);
-    stops(host, &reaching(run(command("curl x", &[])), "example.org"), Decision::Allow);
+    stops(
+        host,
+        &reaching(run(command("curl x", &[])), "example.org"),
+        Decision::Allow,
+    );
     let does = "[[rule]]\nid = \"d\"\neffect = \"ask\"\ndoes = [\"installs\", \"publishes\"]\n";
-    stops(does, &run(command("npm i", &[Effect::Installs])), Decision::Ask);
-    stops(does, &run(command("npm ls", &[Effect::SystemQuery])), Decision::Allow);
-    let when = "[[rule]]\nid = \"w\"\neffect = \"deny\"\nwhen = { reads = \"outside\", network = true }\n";
-    stops(when, &touching(curl(), AccessKind::Read, "/srv/a"), Decision::Deny);
-    stops(when, &touching(curl(), AccessKind::Read, "a"), Decision::Allow);
+    stops(
+        does,
+        &run(command("npm i", &[Effect::Installs])),
+        Decision::Ask,
+    );
+    stops(
+        does,
+        &run(command("npm ls", &[Effect::SystemQuery])),
+        Decision::Allow,
+    );
+    let when =
+        "[[rule]]\nid = \"w\"\neffect = \"deny\"\nwhen = { reads = \"outside\", network = true }\n";
+    stops(
+        when,
+        &touching(curl(), AccessKind::Read, "/srv/a"),
+        Decision::Deny,
+    );
+    stops(
+        when,
+        &touching(curl(), AccessKind::Read, "a"),
+        Decision::Allow,
+    );
     let allow = "[[rule]]\nid = \"a\"\neffect = \"allow\"\ncommand = [\"curl\"]\n[[rule]]\nid = \"b\"\neffect = \"allow\"\nhost = \"api.example.com\"\n";
     check(allow, &curl(), Decision::Allow);
 }
@@ -139,11 +256,20 @@ fn mode_delegate_and_tool_conditions() {
     let facts = run(command("ls", &[]));
     let policy = policy(&[user(rules)], Preset::Standard);
     let mut situation = situation("Bash", OperatingMode::Plan, PermissionMode::Auto);
-    assert_eq!(evaluate(&facts, &situation, &policy).decision, Decision::Allow);
+    assert_eq!(
+        evaluate(&facts, &situation, &policy).decision,
+        Decision::Allow
+    );
     situation.delegate = Some("scout".into());
-    assert_eq!(evaluate(&facts, &situation, &policy).decision, Decision::Deny);
+    assert_eq!(
+        evaluate(&facts, &situation, &policy).decision,
+        Decision::Deny
+    );
     situation.mode = OperatingMode::Agent;
-    assert_eq!(evaluate(&facts, &situation, &policy).decision, Decision::Allow);
+    assert_eq!(
+        evaluate(&facts, &situation, &policy).decision,
+        Decision::Allow
+    );
 }
 
 #[test]
@@ -153,19 +279,40 @@ fn a_tool_rule_reaches_as_far_as_the_roots() {
     check(rules, &file_tool("Write", place("/srv/a")), Decision::Ask);
     check(rules, &file_tool("Write", place(".env")), Decision::Ask);
     check(rules, &file_tool("Edit", place("a")), Decision::Ask);
-    let outside = "[[rule]]\nid = \"w\"\neffect = \"allow\"\ntool = \"Write\"\npaths = [\"/srv/**\"]\n";
-    check(outside, &file_tool("Write", place("/srv/a")), Decision::Allow);
+    let outside =
+        "[[rule]]\nid = \"w\"\neffect = \"allow\"\ntool = \"Write\"\npaths = [\"/srv/**\"]\n";
+    check(
+        outside,
+        &file_tool("Write", place("/srv/a")),
+        Decision::Allow,
+    );
 }
 
 #[test]
 fn a_sensitive_path_that_the_user_names_becomes_a_question_and_guardians_own_stay_denied() {
     let rules = "[[rule]]\nid = \"k\"\neffect = \"allow\"\npaths = [\"~/.ssh/**\", \"~/.config/guardian/**\"]\n";
-    check(rules, &file_tool("Read", place("~/.ssh/id_rsa")), Decision::Ask);
-    check("", &file_tool("Read", place("~/.ssh/id_rsa")), Decision::Deny);
-    check(rules, &file_tool("Read", place("~/.config/guardian/policy.toml")), Decision::Deny);
+    check(
+        rules,
+        &file_tool("Read", place("~/.ssh/id_rsa")),
+        Decision::Ask,
+    );
+    check(
+        "",
+        &file_tool("Read", place("~/.ssh/id_rsa")),
+        Decision::Deny,
+    );
+    check(
+        rules,
+        &file_tool("Read", place("~/.config/guardian/policy.toml")),
+        Decision::Deny,
+    );
     let facts = file_tool("Read", place("~/.ssh/id_rsa"));
     let session = policy(&[text(Layer::Session, rules)], Preset::Standard);
-    assert_eq!(evaluate(&facts, &asking(&facts), &session).decision, Decision::Deny, "only managed and user");
+    assert_eq!(
+        evaluate(&facts, &asking(&facts), &session).decision,
+        Decision::Deny,
+        "only managed and user"
+    );
 }
 
 #[test]
@@ -173,14 +320,23 @@ fn a_workspace_file_loosens_only_when_trusted() {
     let mut file = text(Layer::Workspace, CARGO);
     let facts = run(opaque("cargo test", &[]));
     let untrusted = policy(std::slice::from_ref(&file), Preset::Standard);
-    assert_eq!(evaluate(&facts, &asking(&facts), &untrusted).decision, Decision::Ask);
+    assert_eq!(
+        evaluate(&facts, &asking(&facts), &untrusted).decision,
+        Decision::Ask
+    );
     assert_eq!(untrusted.ignored_allow_rules(), ["cargo-dev"]);
     file.trust = Trust::Trusted;
     let trusted = policy(&[file], Preset::Standard);
-    assert_eq!(evaluate(&facts, &asking(&facts), &trusted).decision, Decision::Allow);
+    assert_eq!(
+        evaluate(&facts, &asking(&facts), &trusted).decision,
+        Decision::Allow
+    );
     let denies = policy(&[text(Layer::Workspace, DENY_PUSH)], Preset::Standard);
     let push = run(command("git push", &[]));
-    assert_eq!(evaluate(&push, &auto(&push), &denies).cause, Cause::Rule("no-push".into()));
+    assert_eq!(
+        evaluate(&push, &auto(&push), &denies).cause,
+        Cause::Rule("no-push".into())
+    );
 }
 
 #[test]
@@ -195,7 +351,11 @@ fn overrides_lift_asks_of_the_floor() {
 #[test]
 fn a_layer_without_any_good_version_makes_everything_asked() {
     let broken = policy(&[], Preset::Standard).with_unreadable_layer(Layer::User);
-    for facts in [file_tool("Read", place("a")), run(command("ls", &[])), file_tool("Write", place("$S/a"))] {
+    for facts in [
+        file_tool("Read", place("a")),
+        run(command("ls", &[])),
+        file_tool("Write", place("$S/a")),
+    ] {
         let verdict = evaluate(&facts, &auto(&facts), &broken);
         assert_eq!(verdict.decision, Decision::Ask, "{}", facts.tool);
     }
@@ -210,12 +370,25 @@ fn a_change_of_policy_is_told_apart() {
     assert_eq!(with(DENY_PUSH).change_to(&plain), PolicyChange::Loosens);
     assert_eq!(plain.change_to(&with(CARGO)), PolicyChange::Loosens);
     assert_eq!(with(CARGO).change_to(&plain), PolicyChange::Tightens);
-    assert_eq!(plain.change_to(&with("preset = \"balanced\"\n")), PolicyChange::Loosens);
-    assert_eq!(plain.change_to(&with("preset = \"strict\"\n")), PolicyChange::Tightens);
-    assert_eq!(plain.change_to(&with("overrides = [\"floor.privilege\"]\n")), PolicyChange::Loosens);
+    assert_eq!(
+        plain.change_to(&with("preset = \"balanced\"\n")),
+        PolicyChange::Loosens
+    );
+    assert_eq!(
+        plain.change_to(&with("preset = \"strict\"\n")),
+        PolicyChange::Tightens
+    );
+    assert_eq!(
+        plain.change_to(&with("overrides = [\"floor.privilege\"]\n")),
+        PolicyChange::Loosens
+    );
     assert_ne!(plain.version(), with(CARGO).version());
     let reworded = CARGO.replace("tool = \"Bash\"", "tool = \"Bash\"\nreason = \"everyday\"");
-    assert_eq!(with(CARGO).version(), with(&reworded).version(), "reasons do not decide");
+    assert_eq!(
+        with(CARGO).version(),
+        with(&reworded).version(),
+        "reasons do not decide"
+    );
 }
 
 #[test]
@@ -235,22 +408,69 @@ fn balanced(facts: &Facts, expected: Decision) {
 fn balanced_allows_what_is_proven_and_nothing_else() {
     balanced(&crate::build::bash(), Decision::Allow);
     balanced(&run(command("echo hi", &[Effect::Inert])), Decision::Allow);
-    balanced(&run(command("uname -a", &[Effect::SystemQuery])), Decision::Allow);
-    balanced(&touching(run(command("cat a", &[])), AccessKind::Read, "a"), Decision::Allow);
-    balanced(&touching(run(command("cat a", &[])), AccessKind::Read, "/srv/a"), Decision::Ask);
-    balanced(&touching(run(command("cat a", &[])), AccessKind::Read, "/usr/include/stdio.h"), Decision::Allow);
-    balanced(&touching(run(command("cat .env", &[])), AccessKind::Read, ".env"), Decision::Ask);
-    balanced(&redirecting(run(command("echo hi", &[Effect::Inert])), "a"), Decision::Ask);
-    balanced(&redirecting(run(command("echo hi", &[Effect::Inert])), "$S/a"), Decision::Allow);
-    balanced(&redirecting(run(command("echo hi", &[Effect::Inert])), "/dev/null"), Decision::Allow);
-    balanced(&touching(run(command("rm x", &[])), AccessKind::Delete, "$S/a"), Decision::Allow);
-    balanced(&all_of(run(command("rm -r x", &[])), AccessKind::Delete, crate::build::SCRATCH), Decision::Ask);
-    balanced(&run(opaque("python x.py", &[Effect::RunsCode])), Decision::Ask);
-    balanced(&run(command("env", &[Effect::ReadsEnvironment])), Decision::Ask);
+    balanced(
+        &run(command("uname -a", &[Effect::SystemQuery])),
+        Decision::Allow,
+    );
+    balanced(
+        &touching(run(command("cat a", &[])), AccessKind::Read, "a"),
+        Decision::Allow,
+    );
+    balanced(
+        &touching(run(command("cat a", &[])), AccessKind::Read, "/srv/a"),
+        Decision::Ask,
+    );
+    balanced(
+        &touching(
+            run(command("cat a", &[])),
+            AccessKind::Read,
+            "/usr/include/stdio.h",
+        ),
+        Decision::Allow,
+    );
+    balanced(
+        &touching(run(command("cat .env", &[])), AccessKind::Read, ".env"),
+        Decision::Ask,
+    );
+    balanced(
+        &redirecting(run(command("echo hi", &[Effect::Inert])), "a"),
+        Decision::Ask,
+    );
+    balanced(
+        &redirecting(run(command("echo hi", &[Effect::Inert])), "$S/a"),
+        Decision::Allow,
+    );
+    balanced(
+        &redirecting(run(command("echo hi", &[Effect::Inert])), "/dev/null"),
+        Decision::Allow,
+    );
+    balanced(
+        &touching(run(command("rm x", &[])), AccessKind::Delete, "$S/a"),
+        Decision::Allow,
+    );
+    balanced(
+        &all_of(
+            run(command("rm -r x", &[])),
+            AccessKind::Delete,
+            crate::build::SCRATCH,
+        ),
+        Decision::Ask,
+    );
+    balanced(
+        &run(opaque("python x.py", &[Effect::RunsCode])),
+        Decision::Ask,
+    );
+    balanced(
+        &run(command("env", &[Effect::ReadsEnvironment])),
+        Decision::Ask,
+    );
     balanced(&run(command("./ls", &[])), Decision::Ask);
     balanced(&run(command("/usr/bin/ls", &[])), Decision::Allow);
     balanced(&run(command("/tmp/ls", &[])), Decision::Ask);
-    balanced(&reaching(run(command("curl x", &[Effect::Network])), "example.com"), Decision::Ask);
+    balanced(
+        &reaching(run(command("curl x", &[Effect::Network])), "example.com"),
+        Decision::Ask,
+    );
     for (git, expected) in [
         ("git add -A", Decision::Allow),
         ("git commit -m x", Decision::Allow),
@@ -272,10 +492,16 @@ fn a_walk_that_could_meet_secrets_relies_on_the_sandbox() {
     facts.commands[0].walks = true;
     let policy = policy(&[], Preset::Balanced);
     let verdict = evaluate(&facts, &asking(&facts), &policy);
-    assert_eq!((verdict.decision, verdict.relies_on_sandbox), (Decision::Allow, true));
+    assert_eq!(
+        (verdict.decision, verdict.relies_on_sandbox),
+        (Decision::Allow, true)
+    );
     let mut situation = asking(&facts);
     situation.sandbox = SandboxState::Unavailable;
-    assert_eq!(evaluate(&facts, &situation, &policy).decision, Decision::Ask);
+    assert_eq!(
+        evaluate(&facts, &situation, &policy).decision,
+        Decision::Ask
+    );
 }
 
 #[test]
@@ -292,22 +518,45 @@ fn an_accepted_command_runs_in_the_sandbox_until_its_definition_changes() {
     let policy = policy(&[], Preset::Balanced);
     let facts = build("aa");
     let mut situation = asking(&facts);
-    assert_eq!(evaluate(&facts, &situation, &policy).decision, Decision::Ask);
-    situation.accepted_commands.extend(guardian_rules::accepted_key(&facts, 0));
+    assert_eq!(
+        evaluate(&facts, &situation, &policy).decision,
+        Decision::Ask
+    );
+    situation
+        .accepted_commands
+        .extend(guardian_rules::accepted_key(&facts, 0));
     let verdict = evaluate(&facts, &situation, &policy);
-    assert_eq!((verdict.decision, verdict.relies_on_sandbox), (Decision::Allow, true));
-    assert_eq!(evaluate(&build("bb"), &situation, &policy).decision, Decision::Ask);
+    assert_eq!(
+        (verdict.decision, verdict.relies_on_sandbox),
+        (Decision::Allow, true)
+    );
+    assert_eq!(
+        evaluate(&build("bb"), &situation, &policy).decision,
+        Decision::Ask
+    );
     situation.sandbox = SandboxState::Unavailable;
-    assert_eq!(evaluate(&facts, &situation, &policy).decision, Decision::Ask);
+    assert_eq!(
+        evaluate(&facts, &situation, &policy).decision,
+        Decision::Ask
+    );
 }
 
 #[test]
 fn strict_asks_over_modes_and_grants_and_denies_the_network() {
     let strict = policy(&[], Preset::Strict);
     let write = file_tool("Write", place("a"));
-    assert_eq!(evaluate(&write, &auto(&write), &strict).decision, Decision::Ask);
+    assert_eq!(
+        evaluate(&write, &auto(&write), &strict).decision,
+        Decision::Ask
+    );
     let scratch = file_tool("Write", place("$S/a"));
-    assert_eq!(evaluate(&scratch, &auto(&scratch), &strict).decision, Decision::Allow);
+    assert_eq!(
+        evaluate(&scratch, &auto(&scratch), &strict).decision,
+        Decision::Allow
+    );
     let curl = reaching(run(command("curl x", &[Effect::Network])), "example.com");
-    assert_eq!(evaluate(&curl, &auto(&curl), &strict).decision, Decision::Deny);
+    assert_eq!(
+        evaluate(&curl, &auto(&curl), &strict).decision,
+        Decision::Deny
+    );
 }
