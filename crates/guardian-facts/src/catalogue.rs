@@ -21,6 +21,7 @@ mod schema;
 mod sed;
 mod small;
 mod sql;
+mod system;
 mod tar;
 mod wrappers;
 
@@ -82,7 +83,7 @@ impl Catalogue {
 
     /// Names of all listed commands and subcommands with their family, sorted.
     #[must_use]
-    pub fn names(&self) -> Vec<(&str, &str)> {
+    pub fn names(&self) -> Vec<(&str, String)> {
         self.registry
             .names()
             .into_iter()
@@ -274,6 +275,13 @@ fn scanned_grammar(grammar: Grammar) -> Option<ScannedGrammar> {
         Grammar::Let => builtins::arithmetic,
         Grammar::Man => small::man,
         Grammar::Yq => jq::yq,
+        Grammar::Joined => wrappers::joined,
+        Grammar::Ip => system::ip,
+        Grammar::Reports => system::reports,
+        Grammar::Assigns => system::assigns,
+        Grammar::ScriptSession => system::script_session,
+        Grammar::TmuxFormat => system::tmux_format,
+        Grammar::Rpm => system::rpm,
         Grammar::Sql => sql::judge,
         Grammar::VariableName => small::variable_name,
         Grammar::Xargs => wrappers::xargs,

@@ -138,6 +138,10 @@ fn operands(entry: &Entry, scanned: &Scanned<'_>, recursive: bool, judgement: &m
     if marked(scanned, Mark::NoLast) {
         pattern.0.pop();
     }
+    if pattern.0.first().map(|(role, _)| *role) == Some(Role::Assignment) {
+        nest(entry, &scanned.operands, 0, judgement);
+        return;
+    }
     let edits = marked(scanned, Mark::Edits);
     let reads = marked(scanned, Mark::Reads);
     let roles = assign(&pattern, &scanned.operands);
@@ -145,8 +149,7 @@ fn operands(entry: &Entry, scanned: &Scanned<'_>, recursive: bool, judgement: &m
         for role in roles {
             let role = match role {
                 Role::Command => {
-                    let argv = scanned.operands.get(index..).unwrap_or_default();
-                    nest(entry, scanned, argv, judgement);
+                    nest(entry, &scanned.operands, index, judgement);
                     return;
                 }
                 Role::Read if edits => Role::Edit,
@@ -169,13 +172,44 @@ fn operands(entry: &Entry, scanned: &Scanned<'_>, recursive: bool, judgement: &m
     }
 }
 
-fn nest(entry: &Entry, scanned: &Scanned<'_>, argv: &[Word], judgement: &mut Judgement) {
-    let assignments = scanned
-        .operands
-        .iter()
-        .take(scanned.operands.len() - argv.len())
-        .filter_map(assignment)
-        .collect();
+/// The nested command of a wrapper: what stands at its `command` operand.
+fn nest(entry: &Entry, operands: &[Word], at: usize, judgement: &mut Judgement) {
+    let (before, mut argv) = operands.split_at(at);
+    let mut assignments: Vec<Assignment> = before.iter().filter_map(assignment).collect();
+    if entry.operands.0.first().map(|(role, _)| *role) == Some(Role::Assignment) {
+        while let [first, rest @ ..] = argv {
+            match assignment(first) {
+                Some(found) => assignments.push(found),
+                None => break,
+            }
+            argv = rest;
+        }
+    }
+    // `kubectl exec pod -c x -- cmd`: options behind the pod end at `--`.
+    if let Some(first) = argv.first()
+        && first.literal_prefix().starts_with('-')
+    {
+        if let Some(dashes) = argv.iter().position(|word| word.as_literal() == Some("--")) {
+            argv = argv.get(dashes + 1..).unwrap_or_default();
+        } else if first.as_literal() == Some("-c")
+            && entry
+                .flag("-c")
+                .is_some_and(|flag| flag.values == [Role::Shell])
+        {
+            // `flock file -c text`.
+            judgement.wrapper = true;
+            if let Some(text) = argv.get(1) {
+                judgement.nested.push(Nested::Shell {
+                    text: text.clone(),
+                    elsewhere: entry.elsewhere,
+                });
+            }
+            return;
+        }
+    }
+    if argv.is_empty() {
+        return;
+    }
     judgement.wrapper = true;
     judgement.nested.push(Nested::Command {
         argv: argv.to_vec(),

@@ -13,36 +13,14 @@ pub(crate) fn eval(
     _invocation: &Invocation<'_>,
     judgement: &mut Judgement,
 ) {
-    let Some(first) = scanned.operands.first() else {
+    let Some(text) = super::wrappers::join(&scanned.operands) else {
         return;
     };
-    let mut parts: Vec<WordPart> = Vec::new();
-    for (index, word) in scanned.operands.iter().enumerate() {
-        if index > 0 {
-            push_text(&mut parts, " ");
-        }
-        for part in &word.parts {
-            match part {
-                WordPart::Literal(text) => push_text(&mut parts, text),
-                other => parts.push(other.clone()),
-            }
-        }
-    }
     judgement.wrapper = true;
     judgement.nested.push(Nested::Shell {
-        text: Word {
-            parts,
-            span: first.span,
-        },
+        text,
         elsewhere: false,
     });
-}
-
-fn push_text(parts: &mut Vec<WordPart>, text: &str) {
-    match parts.last_mut() {
-        Some(WordPart::Literal(known)) => known.push_str(text),
-        _ => parts.push(WordPart::Literal(text.to_owned())),
-    }
 }
 
 /// `source` and `.`: the file is code of this shell.

@@ -57,6 +57,19 @@ pub(crate) fn interpreter(
         .nested
         .iter()
         .any(|nested| matches!(nested, Nested::Inline { .. }));
+    // `node --check` and `php -l` only parse the file.
+    let checks = match entry.name.as_str() {
+        "node" => scanned.has("--check"),
+        "php" => scanned.has("-l"),
+        _ => false,
+    };
+    if checks && judgement.nested.is_empty() {
+        scanned
+            .operands
+            .iter()
+            .for_each(|file| judgement.read(file));
+        return;
+    }
     judgement.add(Effect::RunsCode);
     if has_code || scanned.has("-m") {
         return;

@@ -25,8 +25,8 @@ pub fn catalogue_page(catalogue: &Catalogue) -> String {
                 "\n## {family}\n\n| command | what | effects | proven harmless | asked about |\n|---|---|---|---|---|\n"
             );
         }
-        if let Some(Ok(entry)) = catalogue.registry.get(name) {
-            row(&mut page, name, entry);
+        if let Some(Ok(entry)) = catalogue.registry.get(&name) {
+            row(&mut page, &name, entry);
         }
     }
     page

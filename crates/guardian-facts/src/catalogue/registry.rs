@@ -4,10 +4,11 @@
 //! the lines that open a table. Tests compile everything, so a fault in the data fails there and
 //! not in front of a user; at run time a broken entry is opaque.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::schema::{Entry, EntryData, EntryError};
+use super::schema::{Entry, EntryData, EntryError, Flag};
 
 /// The embedded families.
 pub(crate) const FAMILIES: &[(&str, &str)] = &[
@@ -28,6 +29,42 @@ pub(crate) const FAMILIES: &[(&str, &str)] = &[
         include_str!("../../../../config/commands/text.toml"),
     ),
     ("git", include_str!("../../../../config/commands/git.toml")),
+    (
+        "javascript",
+        include_str!("../../../../config/commands/javascript.toml"),
+    ),
+    (
+        "python",
+        include_str!("../../../../config/commands/python.toml"),
+    ),
+    (
+        "build",
+        include_str!("../../../../config/commands/build.toml"),
+    ),
+    (
+        "local",
+        include_str!("../../../../config/commands/local.toml"),
+    ),
+    (
+        "containers",
+        include_str!("../../../../config/commands/containers.toml"),
+    ),
+    (
+        "cloud",
+        include_str!("../../../../config/commands/cloud.toml"),
+    ),
+    (
+        "database",
+        include_str!("../../../../config/commands/database.toml"),
+    ),
+    (
+        "network",
+        include_str!("../../../../config/commands/network.toml"),
+    ),
+    (
+        "system",
+        include_str!("../../../../config/commands/system.toml"),
+    ),
 ];
 
 /// Where the data of an entry is.
@@ -39,54 +76,65 @@ enum Source {
 }
 
 struct Slot {
-    family: String,
+    family: &'static str,
+    /// Name of the first of its spellings: what subcommands are looked up with, whatever alias
+    /// was used.
+    name: Name,
     source: Source,
     entry: OnceLock<Result<Entry, EntryError>>,
 }
 
+/// A name in two parts: the words in front of the last one, and the last one. Both are borrowed
+/// from the data, so that indexing copies nothing.
+type Name = (Cow<'static, str>, Cow<'static, str>);
+
 /// All entries by full name.
 pub(crate) struct Registry {
     slots: Vec<Slot>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<Name, usize>,
 }
 
 impl Registry {
     /// Indexes the embedded families.
     pub(crate) fn builtin() -> Self {
         let mut registry = Self {
-            slots: Vec::new(),
-            by_name: HashMap::with_capacity(2048),
+            slots: Vec::with_capacity(1024),
+            by_name: HashMap::with_capacity(4096),
         };
         for (family, text) in FAMILIES {
             for (header, slice) in tables(text) {
-                registry.slots.push(Slot {
-                    family: (*family).to_owned(),
-                    source: Source::Slice(slice),
-                    entry: OnceLock::new(),
-                });
-                let slot = registry.slots.len() - 1;
-                for name in spellings(header) {
-                    registry.by_name.insert(name, slot);
-                }
+                let names = spellings(header)
+                    .map(|(stem, last)| (Cow::Borrowed(stem), Cow::Borrowed(last)));
+                registry.slot(family, Source::Slice(slice), names);
             }
         }
         registry
+    }
+
+    fn slot(&mut self, family: &'static str, source: Source, names: impl Iterator<Item = Name>) {
+        let slot = self.slots.len();
+        let mut first = None;
+        for name in names {
+            first.get_or_insert_with(|| name.clone());
+            self.by_name.insert(name, slot);
+        }
+        self.slots.push(Slot {
+            family,
+            name: first.unwrap_or_default(),
+            source,
+            entry: OnceLock::new(),
+        });
     }
 
     /// Adds a user's entries; one of the same name replaces the embedded one.
     pub(crate) fn add(&mut self, entries: Vec<(String, EntryData)>) -> Result<(), EntryError> {
         let mut added = Vec::new();
         for (header, data) in entries {
-            self.slots.push(Slot {
-                family: "user".to_owned(),
-                source: Source::Data(Box::new(data)),
-                entry: OnceLock::new(),
-            });
-            let slot = self.slots.len() - 1;
-            for name in spellings(&header) {
-                self.by_name.insert(name.clone(), slot);
-                added.push(name);
-            }
+            let names: Vec<Name> = spellings(&header)
+                .map(|(stem, last)| (Cow::Owned(stem.to_owned()), Cow::Owned(last.to_owned())))
+                .collect();
+            added.extend(names.iter().map(full_name));
+            self.slot("user", Source::Data(Box::new(data)), names.into_iter());
         }
         for name in added {
             if let Some(Err(error)) = self.get(&name) {
@@ -98,68 +146,76 @@ impl Registry {
 
     /// The entry of this full name, compiled; `None` when it is not listed.
     pub(crate) fn get(&self, name: &str) -> Option<Result<&Entry, &EntryError>> {
-        let slot = self.slots.get(*self.by_name.get(name)?)?;
+        let slot = self.find(name)?;
         let compiled = slot.entry.get_or_init(|| {
-            let data = match &slot.source {
-                Source::Slice(slice) => parse_slice(slice)?,
-                Source::Data(data) => (**data).clone(),
-            };
-            let mut included = Vec::new();
-            for other in &data.include {
-                // An entry that includes itself, or in a circle, would wait for itself forever.
-                match self.flags_of(other, 0)? {
-                    Some(flags) => included.extend(flags),
-                    None => return Err(EntryError(format!("includes unlisted `{other}`"))),
-                }
-            }
-            data.compile(name, included)
+            let data = slot.source.data()?;
+            let included = self.included(&data, 0)?;
+            data.compile(&full_name(&slot.name), included)
         });
         Some(compiled.as_ref())
     }
 
-    fn flags_of(
-        &self,
-        name: &str,
-        depth: usize,
-    ) -> Result<Option<Vec<super::schema::Flag>>, EntryError> {
-        if depth > 4 {
-            return Err(EntryError(format!("includes of `{name}` nest too deeply")));
-        }
-        let Some(slot) = self
+    fn find(&self, name: &str) -> Option<&Slot> {
+        let (stem, last) = name.rsplit_once(' ').unwrap_or(("", name));
+        let slot = self
             .by_name
-            .get(name)
-            .and_then(|slot| self.slots.get(*slot))
-        else {
-            return Ok(None);
-        };
-        let data = match &slot.source {
-            Source::Slice(slice) => parse_slice(slice)?,
-            Source::Data(data) => (**data).clone(),
-        };
-        let mut flags = Vec::new();
-        for other in &data.include {
-            match self.flags_of(other, depth + 1)? {
-                Some(more) => flags.extend(more),
-                None => return Err(EntryError(format!("includes unlisted `{other}`"))),
-            }
+            .get(&(Cow::Borrowed(stem), Cow::Borrowed(last)))?;
+        self.slots.get(*slot)
+    }
+
+    /// Flags of the entries that `data` includes.
+    fn included(&self, data: &EntryData, depth: usize) -> Result<Vec<Flag>, EntryError> {
+        // An entry that includes itself, or in a circle, would wait for itself forever.
+        if depth > 4 {
+            return Err(EntryError("includes nest too deeply".to_owned()));
         }
-        Ok(Some(data.compile(name, flags)?.flags))
+        let mut flags = Vec::new();
+        for name in &data.include {
+            let slot = self
+                .find(name)
+                .ok_or_else(|| EntryError(format!("includes unlisted `{name}`")))?;
+            let other = slot.source.data()?;
+            let more = self.included(&other, depth + 1)?;
+            flags.extend(other.compile(name, more)?.flags);
+        }
+        Ok(flags)
     }
 
     /// Names with their family, sorted by family, then name. Names that begin with `@` are shared
     /// sets of flags, not commands.
-    pub(crate) fn names(&self) -> Vec<(&str, &str)> {
-        let mut names: Vec<(&str, &str)> = self
+    pub(crate) fn names(&self) -> Vec<(&str, String)> {
+        let mut names: Vec<(&str, String)> = self
             .by_name
             .iter()
             .filter_map(|(name, slot)| {
                 self.slots
                     .get(*slot)
-                    .map(|slot| (slot.family.as_str(), name.as_str()))
+                    .map(|slot| (slot.family, full_name(name)))
             })
             .collect();
         names.sort_unstable();
         names
+    }
+}
+
+impl Source {
+    fn data(&self) -> Result<EntryData, EntryError> {
+        match self {
+            Self::Slice(slice) => {
+                // Without its header line the slice is a document of its own.
+                let body = slice.split_once('\n').map_or("", |(_, body)| body);
+                toml::from_str(body).map_err(|error| EntryError(error.message().to_owned()))
+            }
+            Self::Data(data) => Ok((**data).clone()),
+        }
+    }
+}
+
+fn full_name((stem, last): &Name) -> String {
+    if stem.is_empty() {
+        last.to_string()
+    } else {
+        format!("{stem} {last}")
     }
 }
 
@@ -174,8 +230,8 @@ pub(crate) fn tables(text: &'static str) -> Vec<(&'static str, &'static str)> {
     for (index, start) in starts.iter().enumerate() {
         let end = starts.get(index + 1).copied().unwrap_or(text.len());
         let slice = text.get(*start..end).unwrap_or_default();
-        let line = slice.lines().next().unwrap_or_default();
-        let header = line.trim_start_matches('[').trim_end();
+        let line = slice.lines().next().unwrap_or_default().trim_end();
+        let header = line.strip_prefix('[').unwrap_or(line);
         let header = header.strip_suffix(']').unwrap_or(header);
         tables.push((header.trim_matches(['"', '\'']), slice));
     }
@@ -183,18 +239,7 @@ pub(crate) fn tables(text: &'static str) -> Vec<(&'static str, &'static str)> {
 }
 
 /// The names that a header stands for: `git log|show` is `git log` and `git show`.
-pub(crate) fn spellings(header: &str) -> Vec<String> {
-    let (stem, last) = match header.rsplit_once(' ') {
-        Some((stem, last)) => (format!("{stem} "), last),
-        None => (String::new(), header),
-    };
-    last.split('|')
-        .map(|name| format!("{stem}{name}"))
-        .collect()
-}
-
-fn parse_slice(slice: &str) -> Result<EntryData, EntryError> {
-    // Without its header line the slice is a document of its own.
-    let body = slice.split_once('\n').map_or("", |(_, body)| body);
-    toml::from_str(body).map_err(|error| EntryError(error.message().to_owned()))
+pub(crate) fn spellings(header: &str) -> impl Iterator<Item = (&str, &str)> {
+    let (stem, last) = header.rsplit_once(' ').unwrap_or(("", header));
+    last.split('|').map(move |name| (stem, name))
 }

@@ -300,6 +300,20 @@ pub(crate) enum Grammar {
     Man,
     /// `yq`, in its Go and its Python form.
     Yq,
+    /// Operands that are joined by blanks and run by a shell (`ssh`, `watch`).
+    Joined,
+    /// `ip`.
+    Ip,
+    /// Reporting programs that also have verbs which change something (`timedatectl`).
+    Reports,
+    /// `sysctl`: an operand with `=` changes a setting.
+    Assigns,
+    /// `script`, which runs a shell when it is given no command.
+    ScriptSession,
+    /// `tmux` formats, which can run a command (`#(…)`).
+    TmuxFormat,
+    /// `rpm`, where `-i` means two things.
+    Rpm,
 }
 
 /// One command or subcommand, compiled.

@@ -150,12 +150,12 @@ fn entries() -> Vec<(String, String, Result<Entry, String>)> {
         .names()
         .into_iter()
         .map(|(family, name)| {
-            let entry = match registry.get(name) {
+            let entry = match registry.get(&name) {
                 Some(Ok(entry)) => Ok(entry.clone()),
                 Some(Err(error)) => Err(error.to_string()),
                 None => Err("not listed".to_owned()),
             };
-            (family.to_owned(), name.to_owned(), entry)
+            (family.to_owned(), name, entry)
         })
         .collect()
 }
@@ -178,9 +178,9 @@ fn no_name_is_listed_twice() {
     let mut seen = std::collections::BTreeMap::new();
     for (family, text) in FAMILIES {
         for (header, _) in tables(text) {
-            for name in spellings(header) {
-                if let Some(other) = seen.insert(name.clone(), family) {
-                    panic!("`{name}` is in {other} and in {family}");
+            for (stem, name) in spellings(header) {
+                if let Some(other) = seen.insert((stem, name), family) {
+                    panic!("`{stem} {name}` is in {other} and in {family}");
                 }
             }
         }
@@ -245,13 +245,14 @@ fn every_entry_has_examples_of_both_kinds() {
         if name.starts_with('@') {
             continue;
         }
-        // A version probe is the harmless example of a command that is never harmless itself; a
+        // Without probes (`yarn`, `mvn`) the program is never harmless. A version probe is the harmless example of a command that is never harmless itself; a
         // word-style command without effects has no other kind.
         let probe = entry
             .probes
             .iter()
             .any(|probe| harm(catalogue, &judge(&format!("{name} {probe}"))).is_none());
-        if entry.harmless.is_empty() && !probe && entry.style != schema::Style::Words {
+        let never = entry.probes.is_empty();
+        if entry.harmless.is_empty() && !probe && !never && entry.style != schema::Style::Words {
             faults.push(format!("{family}: `{name}` has no harmless example"));
         }
         if entry.not.is_empty() && entry.style != schema::Style::Words {

@@ -1,10 +1,11 @@
-//! `env` and `xargs`: wrappers whose nested command is not simply what stands at an operand.
+//! `env`, `xargs`, `ssh` and `watch`: wrappers whose nested command is not simply what stands at
+//! an operand.
 
 use super::apply::assignment;
 use super::scan::Scanned;
-use super::schema::Entry;
+use super::schema::{Entry, Role, Times};
 use crate::Effect;
-use crate::command::{Invocation, Judgement, Nested, Word, WordPart};
+use crate::command::{Invocation, Judgement, Nested, Stdin, Word, WordPart};
 
 /// `env [NAME=value]… [command]`, and `-S` with a string that is split into words.
 pub(crate) fn env(
@@ -62,6 +63,67 @@ pub(crate) fn env(
         assignments,
         cwd: judgement.cwd.last().cloned(),
     });
+}
+
+/// Words joined by blanks, with neighbouring literals merged.
+pub(crate) fn join(words: &[Word]) -> Option<Word> {
+    let first = words.first()?;
+    let mut parts: Vec<WordPart> = Vec::new();
+    let push_text = |parts: &mut Vec<WordPart>, text: &str| match parts.last_mut() {
+        Some(WordPart::Literal(known)) => known.push_str(text),
+        _ => parts.push(WordPart::Literal(text.to_owned())),
+    };
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            push_text(&mut parts, " ");
+        }
+        for part in &word.parts {
+            match part {
+                WordPart::Literal(text) => push_text(&mut parts, text),
+                other => parts.push(other.clone()),
+            }
+        }
+    }
+    Some(Word {
+        parts,
+        span: first.span,
+    })
+}
+
+/// `ssh host words…` and `watch words…`: the words are joined and a shell reads them.
+pub(crate) fn joined(
+    entry: &Entry,
+    scanned: &Scanned<'_>,
+    invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    let fixed = entry
+        .operands
+        .0
+        .iter()
+        .take_while(|(_, times)| *times == Times::One)
+        .count();
+    let has_host = entry.operands.0.iter().any(|(role, _)| *role == Role::Host);
+    let words = scanned.operands.get(fixed..).unwrap_or_default();
+    if let Some(text) = join(words) {
+        judgement.wrapper = true;
+        judgement.nested.push(Nested::Shell {
+            text,
+            elsewhere: entry.elsewhere,
+        });
+    } else if has_host && scanned.operands.len() == fixed {
+        match invocation.stdin {
+            Stdin::Text(text) => judgement.nested.push(Nested::Shell {
+                text: text.clone(),
+                elsewhere: entry.elsewhere,
+            }),
+            Stdin::Empty => {}
+            Stdin::File(_) | Stdin::Pipe => judgement.make_opaque(
+                "code-from-input",
+                "the other machine's shell runs its input",
+            ),
+        }
+    }
 }
 
 /// `xargs [flags] [command [initial words]]`: words from the input are added, or take the place of
