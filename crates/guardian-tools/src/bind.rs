@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use guardian_facts::input::{BashInput, EditInput, GlobInput, GrepInput, ReadInput, WriteInput};
 use guardian_facts::{AccessSource, Facts, FileId, PathFact, Scope, ToolInput};
@@ -257,7 +256,7 @@ impl BoundInput {
             details: failure.details,
             ..ToolFailure::stale(&shown)
         })?;
-        if again.binding()? != *approved {
+        if !again.is_approved(approved)? {
             return Err(ToolFailure::stale(&shown));
         }
         if let BoundContent::Hash(hash) = &approved.content {
@@ -268,6 +267,24 @@ impl BoundInput {
             }
         }
         Ok(again)
+    }
+
+    fn is_approved(&self, approved: &Binding) -> Result<bool, ToolFailure> {
+        let now = self.binding()?;
+        if now == *approved {
+            return Ok(true);
+        }
+        // A new file whose missing directories were made while the approval was waited for.
+        let same_but_for_parent = Binding {
+            identity: approved.identity,
+            ..now.clone()
+        } == *approved
+            && now.content == BoundContent::Absent;
+        Ok(same_but_for_parent
+            && match (self.target(), approved.identity) {
+                (BoundTarget::Place(place), Some(judged)) => place.is_beneath(judged),
+                _ => false,
+            })
     }
 
     /// What the call works on.
@@ -494,7 +511,7 @@ fn open_place(
     }
     match (&existing, fact.kind) {
         (Some(existing), Some(_)) => same_identity(fact, existing.identity())?,
-        (None, None) => same_identity(fact, directory.identity())?,
+        (None, None) => {}
         // It appeared or went away since it was judged.
         (Some(_), None) | (None, Some(_)) => return Err(ToolFailure::stale(&fact.written)),
     }
@@ -506,12 +523,20 @@ fn open_place(
         Some((existing, ContainedKind::Special)) => return Err(existing.special()),
         Some((_, ContainedKind::File)) | None => {}
     }
-    Ok(Place {
-        directory: Arc::new(directory),
+    let guarded = root.kind == RootKind::External || !fact.sensitivity.is_ordinary();
+    let place = Place {
         missing,
-        leaf: leaf.to_owned(),
-        existing,
-    })
+        guarded,
+        ..Place::at(directory, leaf, existing)
+    };
+    if place.existing.is_none()
+        && fact
+            .identity
+            .is_some_and(|judged| !place.is_beneath(judged))
+    {
+        return Err(ToolFailure::stale(&fact.written));
+    }
+    Ok(place)
 }
 
 fn deepest_directory(

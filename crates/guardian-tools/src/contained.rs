@@ -199,9 +199,22 @@ pub struct Place {
     pub(crate) leaf: OsString,
     /// The file when it exists.
     pub(crate) existing: Option<Contained>,
+    /// Its content must not be shown to anybody before the call is permitted.
+    pub(crate) guarded: bool,
 }
 
 impl Place {
+    /// A name in an existing directory.
+    pub(crate) fn at(directory: Contained, leaf: &OsStr, existing: Option<Contained>) -> Self {
+        Self {
+            directory: Arc::new(directory),
+            missing: Vec::new(),
+            leaf: leaf.to_owned(),
+            existing,
+            guarded: false,
+        }
+    }
+
     /// The file when it exists.
     #[must_use]
     pub fn existing(&self) -> Option<&Contained> {
@@ -219,6 +232,19 @@ impl Place {
         relative.extend(&self.missing);
         relative.push(&self.leaf);
         relative
+    }
+
+    /// Does the place lie beneath the directory with this identity? A directory that was made
+    /// since the place was judged is no reason to call it another place: the walk down from the
+    /// root meets no link.
+    pub(crate) fn is_beneath(&self, judged: FileId) -> bool {
+        let root = &self.directory.root;
+        self.directory.identity() == judged
+            || self.directory.relative.ancestors().skip(1).any(|above| {
+                Contained::open(root, above, &self.directory.capabilities)
+                    .is_ok_and(|above| above.identity() == judged)
+            })
+            || root.kind == RootKind::Scratch
     }
 
     /// Absolute canonical path of the file.

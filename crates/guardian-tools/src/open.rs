@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use crate::pending::Pending;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
@@ -71,6 +72,8 @@ pub struct Capabilities {
     pub rename_flags: Feature,
     /// Watches the steps of a change.
     pub steps: Arc<dyn StepWatch>,
+    /// Where temporary names are noted; set by [`crate::Roots`].
+    pub(crate) pending: Option<Pending>,
 }
 
 impl Capabilities {
@@ -82,6 +85,7 @@ impl Capabilities {
             unnamed_temporary: Feature::Use,
             rename_flags: Feature::Use,
             steps: Arc::new(Unwatched),
+            pending: None,
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::contained::{Contained, Place, identity};
 use crate::file::{read_whole, write_at};
 use crate::metadata::{Kept, keep_metadata};
 use crate::open::{Capabilities, Feature, Step, open_beneath, reopen};
-use crate::temporary::Temporary;
+use crate::tag::tag_of_bytes;
+use crate::temporary::{Expectation, Temporary};
 use crate::{FailureCode, ToolFailure};
 
 /// What the content of the replaced file must still be at the moment of the replacement.
@@ -58,6 +59,14 @@ pub(crate) fn replace(
         drop(temporary);
         return in_place(existing, expected, new, mode).map(|()| Replaced::InPlace);
     }
+    temporary.expect(Expectation {
+        place: place.directory.canonical(),
+        before: match expected {
+            Expected::Bytes(bytes) => tag_of_bytes(bytes),
+            Expected::Metadata(_) => String::new(),
+        },
+        after: tag_of_bytes(new),
+    });
     temporary.fill(new).map_err(failed)?;
     temporary.name().map_err(failed)?;
     step(capabilities, Step::Commit).map_err(failed)?;

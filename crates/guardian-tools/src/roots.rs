@@ -9,6 +9,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::open::{Capabilities, OpenError, open_beneath};
+use crate::pending::Pending;
 
 /// Which root a file lies in, as results call it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -82,6 +83,11 @@ impl Roots {
                     .map_err(|why| error("workspace", path, why))?;
                 Some((path.clone(), Arc::new(handle)))
             }
+        };
+        let pending = Pending::open(&paths.guardian_data);
+        let capabilities = Capabilities {
+            pending,
+            ..capabilities
         };
         Ok(Self {
             workspace,

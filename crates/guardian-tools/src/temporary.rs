@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use guardian_facts::FileId;
@@ -11,6 +12,7 @@ use rustix::io::Errno;
 use crate::contained::identity;
 use crate::file::write_at;
 use crate::open::{Capabilities, Feature, Step};
+use crate::pending::Note;
 use crate::replace::step;
 
 /// How the names of temporary files begin and end: what a sweep may look for.
@@ -27,6 +29,18 @@ pub(crate) struct Temporary {
     id: FileId,
     name: Option<OsString>,
     capabilities: Capabilities,
+    note: Option<Note>,
+    expected: Option<Expectation>,
+}
+
+/// What a sweep may find under the temporary name.
+pub(crate) struct Expectation {
+    /// Canonical path of the directory.
+    pub(crate) place: PathBuf,
+    /// Hash of the content that it is exchanged with.
+    pub(crate) before: String,
+    /// Hash of its own content.
+    pub(crate) after: String,
 }
 
 impl Temporary {
@@ -55,6 +69,8 @@ impl Temporary {
             file,
             name,
             capabilities: capabilities.clone(),
+            note: None,
+            expected: None,
         };
         temporary.id = identity(&rustix::fs::fstat(&temporary.file)?);
         Ok(temporary)
@@ -66,6 +82,24 @@ impl Temporary {
 
     pub(crate) fn identity(&self) -> FileId {
         self.id
+    }
+
+    /// Says what a sweep may find, should this process be killed.
+    pub(crate) fn expect(&mut self, expectation: Expectation) {
+        self.expected = Some(expectation);
+        if let Some(name) = self.name.clone() {
+            self.note = self.note_for(&name);
+        }
+    }
+
+    fn note_for(&self, name: &OsStr) -> Option<Note> {
+        let pending = self.capabilities.pending.as_ref()?;
+        let Expectation {
+            place,
+            before,
+            after,
+        } = self.expected.as_ref()?;
+        pending.note(name, place, before, after)
     }
 
     /// Writes and syncs the content.
@@ -84,9 +118,11 @@ impl Temporary {
         step(&self.capabilities, Step::NameTemporary)?;
         for _ in 0..16 {
             let name = fresh_name();
+            let note = self.note_for(&name);
             match self.link_to(&name) {
                 Ok(()) => {
                     self.name = Some(name);
+                    self.note = note;
                     return Ok(());
                 }
                 Err(Errno::EXIST) => {}

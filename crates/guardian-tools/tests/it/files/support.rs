@@ -14,8 +14,9 @@ use guardian_facts::{
     ToolInput,
 };
 use guardian_tools::{
-    BoundInput, Capabilities, FileLimits, FileTags, HiddenFiles, NeverCancelled, Permitted,
-    RealProbe, Roots, SnapshotSink, ToolContext, ToolFailure, ToolOutput, Vision, bind,
+    BoundInput, Capabilities, ChangeBefore, ChangeRecord, Feature, FileLimits, FileTags,
+    HiddenFiles, NeverCancelled, Permitted, RealProbe, RestoreTo, RollbackOutcome, RollbackRequest,
+    Roots, SnapshotSink, ToolContext, ToolFailure, ToolOutput, Vision, bind, rollback,
     run_file_tool,
 };
 
@@ -63,7 +64,8 @@ impl HiddenFiles for EnvFilesHidden {
 }
 
 pub(crate) struct Session {
-    pub(crate) _dir: tempfile::TempDir,
+    pub(crate) _dir: Option<tempfile::TempDir>,
+    pub(crate) paths: RootPaths,
     pub(crate) workspace: PathBuf,
     pub(crate) scratch: PathBuf,
     pub(crate) outside: PathBuf,
@@ -80,30 +82,37 @@ impl Session {
     }
 
     pub(crate) fn with(capabilities: Capabilities) -> Self {
-        Self::at(tempfile::tempdir().unwrap(), capabilities)
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        Self {
+            _dir: Some(dir),
+            ..Self::at(&top, capabilities)
+        }
     }
 
-    pub(crate) fn at(dir: tempfile::TempDir, capabilities: Capabilities) -> Self {
-        let top = dir.path().canonicalize().unwrap();
-        let [home, workspace, outside] = ["home", "work", "outside"].map(|name| top.join(name));
-        for path in [&home, &workspace, &outside] {
+    /// A session in a directory that somebody else removes.
+    pub(crate) fn at(top: &Path, capabilities: Capabilities) -> Self {
+        let [home, workspace, outside, data] =
+            ["home", "work", "outside", "data"].map(|name| top.join(name));
+        for path in [&home, &workspace, &outside, &data] {
             std::fs::create_dir_all(path).unwrap();
         }
-        let scratch = top.join("data/scratch/s1");
+        let scratch = data.join("scratch/s1");
         let paths = RootPaths {
             workspace: Some(workspace.clone()),
             scratch: scratch.clone(),
             home,
-            guardian_data: top.join("data"),
+            guardian_data: data,
             guardian_config: Vec::new(),
             guardian_executables: Vec::new(),
         };
         let roots = Roots::open_with(&paths, capabilities).unwrap();
         Self {
-            _dir: dir,
+            _dir: None,
             workspace,
             scratch,
             outside,
+            paths,
             roots,
             tags: Tags::default(),
             snapshots: Snapshots::default(),
@@ -206,6 +215,28 @@ impl Session {
         self.run(edit(path, old, new))
     }
 
+    /// Undoes a change with what the snapshots kept.
+    pub(crate) fn rollback(&self, change: &ChangeRecord) -> RollbackOutcome {
+        let kept = self.snapshots.kept.lock().unwrap();
+        let before = match &change.before {
+            ChangeBefore::Absent {
+                created_directories,
+            } => RestoreTo::Absent {
+                created_directories,
+            },
+            ChangeBefore::Bytes { key, mode, .. } => RestoreTo::Content {
+                bytes: &kept[key.as_ref().unwrap()],
+                mode: *mode,
+            },
+        };
+        let request = RollbackRequest {
+            canonical: &change.canonical,
+            after_hash: &change.after_hash,
+            before,
+        };
+        rollback(&request, &self.roots).unwrap()
+    }
+
     /// Names left in a directory that look like guardian's temporary files.
     pub(crate) fn leftovers(&self) -> Vec<PathBuf> {
         fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
@@ -264,6 +295,23 @@ pub(crate) fn edit(path: &str, old: &str, new: &str) -> ToolInput {
             new_string: new.to_owned(),
         }],
     })
+}
+
+/// Every combination of system features that a fallback exists for.
+pub(crate) fn all_capabilities() -> Vec<Capabilities> {
+    let mut all = Vec::new();
+    for openat2 in [Feature::Use, Feature::Avoid] {
+        for unnamed_temporary in [Feature::Use, Feature::Avoid] {
+            for rename_flags in [Feature::Use, Feature::Avoid] {
+                let mut capabilities = Capabilities::all();
+                capabilities.openat2 = openat2;
+                capabilities.unnamed_temporary = unnamed_temporary;
+                capabilities.rename_flags = rename_flags;
+                all.push(capabilities);
+            }
+        }
+    }
+    all
 }
 
 pub(crate) fn glob(pattern: &str, path: Option<&str>) -> ToolInput {
