@@ -18,7 +18,6 @@ mod page;
 mod registry;
 mod scan;
 mod schema;
-mod search;
 mod sed;
 mod small;
 mod sql;
@@ -232,7 +231,6 @@ fn merge(judgement: &mut Judgement, below: Judgement) {
     judgement.opaque.extend(below.opaque);
     judgement.cwd.extend(below.cwd);
     judgement.conditions.extend(below.conditions);
-    judgement.walk = below.walk;
     judgement.nested_beneath |= below.nested_beneath;
 }
 
@@ -283,8 +281,6 @@ fn scanned_grammar(grammar: Grammar) -> Option<ScannedGrammar> {
         Grammar::Assigns => system::assigns,
         Grammar::ScriptSession => system::script_session,
         Grammar::TmuxFormat => system::tmux_format,
-        Grammar::Grep => search::grep,
-        Grammar::Rg => search::rg,
         Grammar::Rpm => system::rpm,
         Grammar::Sql => sql::judge,
         Grammar::VariableName => small::variable_name,

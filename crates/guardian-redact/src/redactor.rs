@@ -111,7 +111,7 @@ impl Redactor {
                 if !self.inner.user_shapes.trim().is_empty() {
                     all.extend(shapes::parse(&self.inner.user_shapes).ok()?);
                 }
-                Some(Engine::new(all, &self.inner.known_values))
+                Engine::new(all, &self.inner.known_values)
             })
             .as_ref()
     }

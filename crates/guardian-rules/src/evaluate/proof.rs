@@ -75,8 +75,9 @@ fn command_proof(view: &View<'_>, preset: &PresetData, index: usize) -> Option<P
     if !command.walks {
         return Some(Proven::Anyway);
     }
-    // a walk that could meet secret files: the sandbox masks them
-    (view.situation.sandbox == SandboxState::Available).then_some(Proven::Confined)
+    // a walk that could meet secret files, which the sandbox would mask
+    (preset.proves(Proof::MaskedWalks) && view.situation.sandbox == SandboxState::Available)
+        .then_some(Proven::Confined)
 }
 
 fn effect_is_proven(effect: Effect, command: &CommandFact, preset: &PresetData) -> bool {

@@ -4,6 +4,7 @@ use super::{FloorHit, floor_rule};
 use crate::PermissionMode;
 use crate::evaluate::View;
 use crate::evaluate::cover::{scope_of, target_text, verb};
+use crate::policy::command_of;
 use crate::verdict::{Cause, Decision};
 
 floor_rule! {
@@ -19,6 +20,7 @@ floor_rule! {
     examples: [
         ("cat .env", Some(Decision::Ask)),
         ("cat .e*", Some(Decision::Ask)),
+        ("ln -s .env \"$PI_SCRATCH_DIR/e\" && cat \"$PI_SCRATCH_DIR/e\"", Some(Decision::Ask)),
         ("cat .env.example", None),
     ]
 }
@@ -27,7 +29,7 @@ fn judge(view: &View<'_>) -> Vec<FloorHit> {
     view.facts
         .accesses
         .iter()
-        .filter(|access| touches_content(access) && !waved_through(view, access))
+        .filter(|access| touches_content(view, access) && !waved_through(view, access))
         .filter_map(|access| {
             let reason = match &access.target {
                 Target::Exact(path) if path.sensitivity.secret => {
@@ -53,8 +55,14 @@ fn judge(view: &View<'_>) -> Vec<FloorHit> {
         .collect()
 }
 
-fn touches_content(access: &Access) -> bool {
-    access.kind != AccessKind::List && access.source != AccessSource::Walk
+fn touches_content(view: &View<'_>, access: &Access) -> bool {
+    if access.source == AccessSource::Walk {
+        return false;
+    }
+    // listing names is not reading, but a link makes the file readable under another name
+    access.kind != AccessKind::List
+        || command_of(view.facts, access.source)
+            .is_some_and(|command| command.program.name.as_deref() == Some("ln"))
 }
 
 fn waved_through(view: &View<'_>, access: &Access) -> bool {

@@ -1,20 +1,24 @@
+use std::path::Path;
+
 use guardian_facts::{AccessKind, AccessSource};
 
 use super::{FloorHit, floor_rule};
 use crate::evaluate::View;
 use crate::evaluate::cover::target_text;
-use crate::verdict::Decision;
+use crate::verdict::{Cause, Decision};
 
 floor_rule! {
     /// Asks a human before a command reads everything beneath a directory that holds the home
     /// directory, or guardian's own files: `~/.ssh` and the like lie in it.
     ///
     /// The walk would read what is denied by name. Name the directories that are needed instead.
+    /// All of a directory of keys (`~/.ssh`, `~/.gnupg`, `~/.aws`, `~/.kube`) is denied.
     ///
     /// To lift it: `overrides = ["floor.sensitive-beneath"]` in the managed or the user's file.
     "floor.sensitive-beneath", "reading all of home", AskHuman, judge,
     examples: [
         ("tar cf - ~ | wc -c", Some(Decision::Ask)),
+        ("grep -r BEGIN ~/.ssh", Some(Decision::Deny)),
         ("tar cf - src | wc -c", None),
     ]
 }
@@ -31,6 +35,13 @@ fn judge(view: &View<'_>) -> Vec<FloorHit> {
         })
         .filter_map(|access| {
             let path = &access.exact()?.path;
+            if is_key_directory(path) {
+                let reason = format!(
+                    "it reads all of `{}`, a directory of keys",
+                    target_text(access)
+                );
+                return Some(FloorHit::deny(reason).because(Cause::SensitivePath));
+            }
             let holds = roots.home.starts_with(path)
                 || roots.guardian_data.starts_with(path)
                 || roots
@@ -45,4 +56,10 @@ fn judge(view: &View<'_>) -> Vec<FloorHit> {
             })
         })
         .collect()
+}
+
+fn is_key_directory(path: &Path) -> bool {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| [".ssh", ".gnupg", ".aws", ".kube"].contains(&name))
 }

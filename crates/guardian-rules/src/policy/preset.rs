@@ -38,6 +38,8 @@ pub(crate) enum Proof {
     InertDevices,
     /// Plain `git add` and `git commit`.
     GitRecord,
+    /// Recursive reads that could meet secret files, while the sandbox masks them.
+    MaskedWalks,
     /// Project commands that the user accepted, while the sandbox is in force.
     AcceptedCommands,
 }

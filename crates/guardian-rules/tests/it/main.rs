@@ -5,9 +5,11 @@
 mod build;
 mod docs;
 mod errors;
+mod examples;
 mod floor;
 mod laws;
 mod naive;
 mod rules;
 mod suggest;
 mod table;
+mod world;
