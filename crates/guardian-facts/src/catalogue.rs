@@ -18,6 +18,7 @@ mod page;
 mod registry;
 mod scan;
 mod schema;
+mod search;
 mod sed;
 mod small;
 mod sql;
@@ -231,6 +232,7 @@ fn merge(judgement: &mut Judgement, below: Judgement) {
     judgement.opaque.extend(below.opaque);
     judgement.cwd.extend(below.cwd);
     judgement.conditions.extend(below.conditions);
+    judgement.walk = below.walk;
     judgement.nested_beneath |= below.nested_beneath;
 }
 
@@ -281,6 +283,8 @@ fn scanned_grammar(grammar: Grammar) -> Option<ScannedGrammar> {
         Grammar::Assigns => system::assigns,
         Grammar::ScriptSession => system::script_session,
         Grammar::TmuxFormat => system::tmux_format,
+        Grammar::Grep => search::grep,
+        Grammar::Rg => search::rg,
         Grammar::Rpm => system::rpm,
         Grammar::Sql => sql::judge,
         Grammar::VariableName => small::variable_name,

@@ -385,6 +385,76 @@ pub enum Condition {
     UnchangedGitHooks,
 }
 
+/// Which files a recursive read opens: `rg` leaves hidden names out, `grep --include='*.rs'` opens
+/// nothing else. The default opens everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WalkFilter {
+    /// Names with a leading dot are left out, with all beneath them.
+    pub skips_hidden: bool,
+    /// Only files whose last component matches one of these patterns (`*` and `?`) are opened;
+    /// empty means all.
+    pub only_names: Vec<String>,
+}
+
+impl WalkFilter {
+    /// The walk could open this file. `beneath` is its path relative to the directory where the
+    /// walk starts.
+    #[must_use]
+    pub fn may_open(&self, beneath: &std::path::Path) -> bool {
+        let hidden = |component: std::path::Component<'_>| {
+            component.as_os_str().as_encoded_bytes().first() == Some(&b'.')
+        };
+        if self.skips_hidden && beneath.components().any(hidden) {
+            return false;
+        }
+        let Some(name) = beneath.file_name().and_then(|name| name.to_str()) else {
+            return true;
+        };
+        self.only_names.is_empty()
+            || self
+                .only_names
+                .iter()
+                .any(|pattern| matches_name(pattern.as_bytes(), name.as_bytes()))
+    }
+}
+
+/// `*` and `?` as in a shell; pattern text that means more (`[`, `{`, `\`) matches everything.
+fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
+    if pattern
+        .iter()
+        .any(|byte| matches!(byte, b'[' | b'{' | b'\\'))
+    {
+        return true;
+    }
+    let (mut at, mut seen) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while seen < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at + 1, seen));
+                at += 1;
+            }
+            Some(byte) if *byte == b'?' || name.get(seen) == Some(byte) => {
+                at += 1;
+                seen += 1;
+            }
+            _ => match star {
+                Some((after, from)) => {
+                    at = after;
+                    seen = from + 1;
+                    star = Some((after, from + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern
+        .get(at..)
+        .unwrap_or_default()
+        .iter()
+        .all(|byte| *byte == b'*')
+}
+
 /// What the catalogue says of one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
@@ -409,6 +479,8 @@ pub struct Judgement {
     pub cwd: Vec<Word>,
     /// What must hold for this judgement to be true.
     pub conditions: Vec<Condition>,
+    /// What its recursive reads leave out.
+    pub walk: WalkFilter,
     /// Paths of what is nested stand for everything beneath them (`find src -exec rm {} +`):
     /// accesses of the nested commands are recursive, and one that reads walks.
     pub nested_beneath: bool,
@@ -439,6 +511,7 @@ impl Judgement {
             opaque: Vec::new(),
             cwd: Vec::new(),
             conditions: Vec::new(),
+            walk: WalkFilter::default(),
             nested_beneath: false,
         }
     }

@@ -232,10 +232,17 @@ impl Host {
             call.clone(),
             passage.session.roots.clone(),
         );
-        let extracted =
-            tokio::task::spawn_blocking(move || host.judge.extract(&call, &roots, &host.probe))
-                .await
-                .map_err(|_| HostError::internal("the call could not be analysed"))?;
+        let runtime = Arc::clone(&passage.runtime);
+        let extracted = tokio::task::spawn_blocking(move || {
+            let extraction = host.judge.extract(&call, &roots, &host.probe)?;
+            // Scratch is made on first need, which is now, and not between judging and binding.
+            if needs_scratch(&extraction.facts) && runtime.make_scratch(&roots) {
+                return host.judge.extract(&call, &roots, &host.probe);
+            }
+            Ok(extraction)
+        })
+        .await
+        .map_err(|_| HostError::internal("the call could not be analysed"))?;
         extracted.map_err(|error| match error {
             Refused::Workspace => workspace_required(passage).into(),
             Refused::Arguments(error) => invalid_arguments(passage, &error).into(),
@@ -522,6 +529,15 @@ fn raw_call(passage: &Passage) -> Result<ToolCall, Stop> {
             Err(ToolOutcome::failure(id, ErrorCode::InvalidArgument, message).into())
         }
     }
+}
+
+/// The call writes into scratch, or runs a command, which is told where scratch is.
+fn needs_scratch(facts: &Facts) -> bool {
+    facts.tool == "Bash"
+        || facts.accesses.iter().any(|access| {
+            access.is_change()
+                && access.exact().is_some_and(|path| path.scope == guardian_facts::Scope::Scratch)
+        })
 }
 
 /// The one path that a mutation changes.

@@ -111,6 +111,12 @@ impl SessionRuntime {
         Ok(roots)
     }
 
+    /// Makes the scratch directory. True when it was missing and is there now. Blocking.
+    pub(crate) fn make_scratch(&self, paths: &RootPaths) -> bool {
+        let missing = std::fs::symlink_metadata(&paths.scratch).is_err();
+        missing && self.roots(paths).is_ok_and(|roots| roots.scratch().is_ok())
+    }
+
     fn hold_lease(&self, store: &Store, session: &SessionId) -> Result<(), StoreError> {
         let mut kept = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.is_none() {

@@ -19,9 +19,6 @@ pub(crate) fn check(hay: &[u8], start: usize, end: usize) -> Option<(usize, Swal
     let key = std::str::from_utf8(&hay[key_start..key_end])
         .ok()?
         .trim_start_matches('-');
-    if !is_secret_key(key) {
-        return None;
-    }
     let surroundings = Surroundings::before(hay, key_start);
     let lower = key.to_ascii_lowercase();
 
@@ -53,6 +50,9 @@ pub(crate) fn check(hay: &[u8], start: usize, end: usize) -> Option<(usize, Swal
         _ if surroundings == Surroundings::Flag && after_blanks > at => (Separator::Blank, 0),
         _ => return None,
     };
+    if !is_secret_key(key) {
+        return None;
+    }
     let tight = after_blanks == at;
     let (separator, width) = separator;
     let value = skip_blanks(hay, after_blanks + width);
@@ -76,8 +76,16 @@ pub(crate) fn check(hay: &[u8], start: usize, end: usize) -> Option<(usize, Swal
         return named.then(|| (value, Swallow::new(1, Tail::Line)));
     }
     if separator == Separator::Tag {
-        let length = hay[value..].iter().position(|&byte| byte == b'<')?;
-        return certain(hay, value, value + length, Tail::None);
+        // Closed on the same line, or it is no element but a type parameter.
+        let length = hay[value..]
+            .iter()
+            .position(|&byte| matches!(byte, b'<' | b'\n'))?;
+        let closed = hay[value + length..].starts_with(b"</");
+        return if closed {
+            certain(hay, value, value + length, Tail::None)
+        } else {
+            None
+        };
     }
     let upper_case = key.bytes().any(|byte| byte.is_ascii_uppercase())
         && !key.bytes().any(|byte| byte.is_ascii_lowercase());

@@ -22,9 +22,9 @@
 //! assert_eq!(redactor.redact_text("maxTokens=4096"), "maxTokens=4096");
 //! ```
 //!
-//! How it is fast and cheap to start: one Aho-Corasick automaton looks for short literal *anchors*
-//! (`ghp_`, `://`, `password`, …); only where one is found a small check runs, and the regular
-//! expression of a shape is compiled the first time its anchor is seen.
+//! How it is fast and cheap to start: a table of three-byte beginnings finds short literal
+//! *anchors* (`ghp_`, `://`, `password`, …); only where one is found a small check runs, and the
+//! regular expression of a shape is compiled the first time its anchor is seen.
 
 mod assign;
 mod escape;

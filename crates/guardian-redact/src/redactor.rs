@@ -111,7 +111,7 @@ impl Redactor {
                 if !self.inner.user_shapes.trim().is_empty() {
                     all.extend(shapes::parse(&self.inner.user_shapes).ok()?);
                 }
-                Engine::new(all, &self.inner.known_values)
+                Some(Engine::new(all, &self.inner.known_values))
             })
             .as_ref()
     }

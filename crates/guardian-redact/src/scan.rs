@@ -1,14 +1,18 @@
-//! Finding secrets: one automaton for anchors and known values, a check where one is found.
+//! Finding secrets: a filter over three bytes finds anchors and known values, a check runs where
+//! one is found.
+//!
+//! The filter is a bit table of hashed, case-folded beginnings: a load and a few instructions per
+//! byte, and nothing to compile at the start of a process.
 
 use std::collections::HashMap;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use regex_automata::Span;
 
 use crate::assign;
 use crate::keys::KEY_ANCHORS;
 use crate::known::needles;
 use crate::shapes::{AHEAD, BEFORE, Shape};
-use crate::swallow::Swallow;
+use crate::swallow::{Swallow, Tail};
 
 /// A place where a secret begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +20,8 @@ pub(crate) struct Found {
     pub(crate) start: usize,
     pub(crate) what: What,
     pub(crate) reach: Reach,
+    /// Where the anchor begins that revealed it.
+    pub(crate) anchor: usize,
 }
 
 /// What was found, in the order in which names win where several begin at one place.
@@ -42,84 +48,88 @@ impl Ord for Reach {
     }
 }
 
-/// What a pattern of the automaton stands for.
-#[derive(Debug, Default)]
+/// What an anchor stands for.
+#[derive(Debug)]
 struct Anchor {
-    /// Shapes with this anchor.
-    shapes: Vec<usize>,
-    /// It is part of a secret-looking key.
-    key: bool,
-    /// It is a known value: the exact bytes.
-    known: Option<String>,
+    /// Lower-case.
+    text: Vec<u8>,
+    role: Role,
 }
 
-/// The compiled search.
+#[derive(Debug)]
+enum Role {
+    /// Part of a secret-looking key.
+    Key,
+    /// Anchor of this shape.
+    Shape(usize),
+    /// A known value: the exact bytes.
+    Known(Vec<u8>),
+}
+
+const BITS: u32 = 16;
+
+/// The prepared search.
 #[derive(Debug)]
 pub(crate) struct Engine {
-    automaton: AhoCorasick,
-    anchors: Vec<Anchor>,
+    /// One bit for each hash with which an anchor begins.
+    filter: Vec<u64>,
+    /// Anchors by the hash of their beginning.
+    buckets: HashMap<u32, Vec<Anchor>>,
     shapes: Vec<Shape>,
-    longest_pattern: usize,
+    longest_anchor: usize,
+}
+
+/// Hash of three bytes without regard to the case of letters (and of a few signs, which the
+/// comparison sorts out).
+fn hash(three: u32) -> u32 {
+    ((three & 0x00ff_ffff) | 0x0020_2020).wrapping_mul(0x9e37_79b1) >> (32 - BITS)
+}
+
+fn three(bytes: &[u8]) -> u32 {
+    u32::from(bytes[0]) | u32::from(bytes[1]) << 8 | u32::from(bytes[2]) << 16
 }
 
 impl Engine {
-    /// Compiles. `None` when the automaton cannot be built (its input is too large).
-    pub(crate) fn new(shapes: Vec<Shape>, known_values: &[String]) -> Option<Self> {
-        let mut index: HashMap<String, usize> = HashMap::new();
+    pub(crate) fn new(shapes: Vec<Shape>, known_values: &[String]) -> Self {
         let mut anchors: Vec<Anchor> = Vec::new();
-        let mut patterns: Vec<String> = Vec::new();
-        let mut entry = |text: &str| {
-            let lower = text.to_ascii_lowercase();
-            *index.entry(lower.clone()).or_insert_with(|| {
-                patterns.push(lower);
-                anchors.push(Anchor::default());
-                patterns.len() - 1
-            })
-        };
-        let key_entries: Vec<usize> = KEY_ANCHORS.iter().map(|anchor| entry(anchor)).collect();
-        let shape_entries: Vec<Vec<usize>> = shapes
-            .iter()
-            .map(|shape| shape.anchors.iter().map(|anchor| entry(anchor)).collect())
-            .collect();
-        for at in key_entries {
-            anchors[at].key = true;
-        }
-        for (shape, entries) in shape_entries.into_iter().enumerate() {
-            for at in entries {
-                anchors[at].shapes.push(shape);
-            }
-        }
-        // Two values that differ in case only need an entry each, so no index here.
-        for needle in needles(known_values) {
-            patterns.push(needle.to_ascii_lowercase());
+        for text in KEY_ANCHORS {
             anchors.push(Anchor {
-                known: Some(needle),
-                ..Anchor::default()
+                text: text.as_bytes().to_vec(),
+                role: Role::Key,
             });
         }
-        let longest_pattern = patterns.iter().map(String::len).max().unwrap_or(0);
-        let kind = if known_values.is_empty() {
-            None
-        } else {
-            Some(AhoCorasickKind::ContiguousNFA)
-        };
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::Standard)
-            .ascii_case_insensitive(true)
-            .kind(kind)
-            .build(&patterns)
-            .ok()?;
-        Some(Self {
-            automaton,
-            anchors,
+        for (index, shape) in shapes.iter().enumerate() {
+            for text in &shape.anchors {
+                anchors.push(Anchor {
+                    text: text.to_ascii_lowercase().into_bytes(),
+                    role: Role::Shape(index),
+                });
+            }
+        }
+        for value in needles(known_values) {
+            anchors.push(Anchor {
+                text: value.to_ascii_lowercase().into_bytes(),
+                role: Role::Known(value.into_bytes()),
+            });
+        }
+        let longest_anchor = anchors
+            .iter()
+            .map(|anchor| anchor.text.len())
+            .max()
+            .unwrap_or(3);
+        let mut filter = vec![0; 1 << (BITS - 6)];
+        let mut buckets: HashMap<u32, Vec<Anchor>> = HashMap::new();
+        for anchor in anchors {
+            let hash = hash(three(&anchor.text));
+            filter[(hash >> 6) as usize] |= 1 << (hash & 63);
+            buckets.entry(hash).or_default().push(anchor);
+        }
+        Self {
+            filter,
+            buckets,
             shapes,
-            longest_pattern,
-        })
-    }
-
-    /// A secret begins at most this far before the end of what made it known.
-    pub(crate) fn hold_back(&self) -> usize {
-        self.longest_pattern + BEFORE
+            longest_anchor,
+        }
     }
 
     pub(crate) fn kind(&self, what: What) -> &str {
@@ -134,8 +144,9 @@ impl Engine {
         &self.shapes
     }
 
-    /// Collects what begins with an anchor that ends after `from`. Returns how far the search is
-    /// final: unless `last`, an anchor too close to the end waits for more text.
+    /// Collects what the anchors that begin at or after `from` reveal. Returns the place up to
+    /// which that is final: unless `last`, an anchor that may go on beyond the end, or whose
+    /// surroundings do, waits for more text.
     pub(crate) fn collect(
         &self,
         hay: &[u8],
@@ -143,46 +154,69 @@ impl Engine {
         last: bool,
         found: &mut Vec<Found>,
     ) -> usize {
-        let begin = from.saturating_sub(self.longest_pattern);
-        for hit in self.automaton.find_overlapping_iter(&hay[begin..]) {
-            let (start, end) = (begin + hit.start(), begin + hit.end());
-            if end <= from {
-                continue;
-            }
-            let anchor = &self.anchors[hit.pattern().as_usize()];
-            if let Some(value) = &anchor.known {
-                if &hay[start..end] == value.as_bytes() {
-                    let reach = Reach(Swallow::new(value.len(), crate::swallow::Tail::None));
-                    found.push(Found {
-                        start,
-                        what: What::Known,
-                        reach,
-                    });
-                }
-                continue;
-            }
-            if !last && start + AHEAD + 1 > hay.len() {
-                return end - 1;
-            }
-            for &shape in &anchor.shapes {
-                if let Some((at, swallow)) = self.shapes[shape].check(hay, start) {
-                    found.push(Found {
-                        start: at,
-                        what: What::Shape(shape),
-                        reach: Reach(swallow),
-                    });
-                }
-            }
-            if anchor.key
-                && let Some((at, swallow)) = assign::check(hay, start, end)
+        let end = if last {
+            hay.len()
+        } else {
+            hay.len().saturating_sub(self.longest_anchor - 1)
+        };
+        let mut at = from;
+        while at < end && at + 3 <= hay.len() {
+            let hash = hash(three(&hay[at..at + 3]));
+            if self.filter[(hash >> 6) as usize] >> (hash & 63) & 1 == 1
+                && !self.look(hash, hay, at, last, found)
             {
+                return at;
+            }
+            at += 1;
+        }
+        end.max(from)
+    }
+
+    /// Looks at one place; false when it has to wait.
+    fn look(&self, hash: u32, hay: &[u8], at: usize, last: bool, found: &mut Vec<Found>) -> bool {
+        let Some(bucket) = self.buckets.get(&hash) else {
+            return true;
+        };
+        let here = |anchor: &&Anchor| {
+            hay[at..]
+                .get(..anchor.text.len())
+                .is_some_and(|text| text.eq_ignore_ascii_case(&anchor.text))
+        };
+        for anchor in bucket.iter().filter(here) {
+            let span = Span {
+                start: at,
+                end: at + anchor.text.len(),
+            };
+            let secret = match &anchor.role {
+                Role::Known(value) => {
+                    let same = hay[at..].starts_with(value);
+                    same.then(|| (at, What::Known, Swallow::new(value.len(), Tail::None)))
+                }
+                _ if !last && at + AHEAD + 1 > hay.len() => {
+                    // Looked at again when there is more; nothing of this place may stay.
+                    found.retain(|found| found.anchor != at);
+                    return false;
+                }
+                Role::Shape(shape) => self.shapes[*shape]
+                    .check(hay, span)
+                    .map(|(start, swallow)| (start, What::Shape(*shape), swallow)),
+                Role::Key => assign::check(hay, span.start, span.end)
+                    .map(|(start, swallow)| (start, What::Key, swallow)),
+            };
+            if let Some((start, what, swallow)) = secret {
                 found.push(Found {
-                    start: at,
-                    what: What::Key,
+                    start,
+                    what,
                     reach: Reach(swallow),
+                    anchor: at,
                 });
             }
         }
-        hay.len()
+        true
+    }
+
+    /// A secret begins at most this far before its anchor.
+    pub(crate) const fn hold_back() -> usize {
+        BEFORE
     }
 }

@@ -10,6 +10,8 @@ use crate::swallow::{Swallow, Tail};
 
 /// How far a check may look to the right of the start of its anchor.
 pub(crate) const AHEAD: usize = 1024;
+/// The same for shapes whose anchor stands in their middle.
+const AHEAD_OF_MIDDLE: usize = 192;
 /// How far to the left of its anchor a secret may begin.
 pub(crate) const BEFORE: usize = 64;
 
@@ -42,7 +44,7 @@ pub enum ShapeError {
         reason: String,
     },
     /// A shape has no usable anchor.
-    #[error("secret shape `{kind}` needs at least one anchor of 2 to 32 ASCII characters")]
+    #[error("secret shape `{kind}` needs at least one anchor of 3 to 32 ASCII characters")]
     Anchor {
         /// Of this shape.
         kind: String,
@@ -96,19 +98,36 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// What the expression would find out too, at less cost: the search for anchors ignores
+    /// case, and most anchors begin a word.
+    fn is_plausible(&self, hay: &[u8], anchor: Span) -> bool {
+        let text = &hay[anchor.start..anchor.end];
+        let spelled = self.pattern.starts_with("(?i)")
+            || self.anchors.iter().any(|anchor| anchor.as_bytes() == text);
+        let begins_word = self.before > 0
+            || !self.pattern.starts_with("\\b")
+            || anchor.start == 0
+            || !is_word_byte(hay[anchor.start - 1]);
+        spelled && begins_word
+    }
+
     /// Checks the shape around an anchor that begins at `anchor`. The result depends on nothing but the bytes from `anchor - BEFORE - 1` to `anchor + AHEAD`.
-    pub(crate) fn check(&self, hay: &[u8], anchor: usize) -> Option<(usize, Swallow)> {
+    pub(crate) fn check(&self, hay: &[u8], anchor: Span) -> Option<(usize, Swallow)> {
+        if !self.is_plausible(hay, anchor) {
+            return None;
+        }
+        let anchor = anchor.start;
         let regex = self
             .regex
             .get_or_init(|| compile(&self.pattern).ok())
             .as_ref()?;
         let from = anchor.saturating_sub(self.before);
-        let to = (anchor + AHEAD).min(hay.len());
-        let anchored = if self.before == 0 {
-            Anchored::Yes
+        let (anchored, ahead) = if self.before == 0 {
+            (Anchored::Yes, AHEAD)
         } else {
-            Anchored::No
+            (Anchored::No, AHEAD_OF_MIDDLE)
         };
+        let to = (anchor + ahead).min(hay.len());
         let input = Input::new(hay).span(from..to).anchored(anchored);
         let secret = if regex
             .group_info()
@@ -137,6 +156,10 @@ impl Shape {
         };
         Some((secret.start, Swallow::new(secret.len(), tail)))
     }
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// References to a value instead of a value, and what documentation writes for one.
@@ -201,7 +224,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Shape>, ShapeError> {
                 && entry
                     .anchors
                     .iter()
-                    .all(|anchor| anchor.is_ascii() && (2..=32).contains(&anchor.len()));
+                    .all(|anchor| anchor.is_ascii() && (3..=32).contains(&anchor.len()));
             if !usable {
                 return Err(ShapeError::Anchor { kind: entry.kind });
             }

@@ -47,7 +47,7 @@ impl StreamRedactor {
                 self.state.buffer.extend_from_slice(piece);
                 self.state.collect(engine, last);
                 self.state.settle(engine, last, &mut out);
-                self.state.compact(engine);
+                self.state.compact();
             }
             None => {
                 if !piece.is_empty() && !self.state.withheld {
@@ -89,7 +89,7 @@ impl State {
         let settled = if last {
             self.buffer.len()
         } else {
-            self.searched.saturating_sub(engine.hold_back())
+            self.searched.saturating_sub(Engine::hold_back())
         };
 
         if let Some(mut swallow) = self.open.take() {
@@ -142,11 +142,8 @@ impl State {
         }
     }
 
-    fn compact(&mut self, engine: &Engine) {
-        let keep_from = self
-            .emitted
-            .min(self.searched)
-            .saturating_sub(CONTEXT + engine.hold_back());
+    fn compact(&mut self) {
+        let keep_from = self.emitted.min(self.searched).saturating_sub(CONTEXT);
         if keep_from == 0 {
             return;
         }
@@ -158,6 +155,7 @@ impl State {
             // Begins before what is kept, so within what is hidden: the rest of it stays.
             let gone = keep_from.saturating_sub(found.start);
             found.start = found.start.saturating_sub(keep_from);
+            found.anchor = found.anchor.saturating_sub(keep_from);
             found.reach.0.certain = found.reach.0.certain.saturating_sub(gone);
             gone == 0 || found.reach.0.certain > 0
         });

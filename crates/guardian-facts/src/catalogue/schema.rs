@@ -312,6 +312,10 @@ pub(crate) enum Grammar {
     ScriptSession,
     /// `tmux` formats, which can run a command (`#(…)`).
     TmuxFormat,
+    /// `grep -r`, which `--include` narrows down.
+    Grep,
+    /// `rg`, which leaves hidden files out and knows file types.
+    Rg,
     /// `rpm`, where `-i` means two things.
     Rpm,
 }
