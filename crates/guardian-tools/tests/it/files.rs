@@ -1,6 +1,7 @@
 //! Read, Glob, Grep, Write, Edit and rollback, through [`guardian_tools::bind`] and the bodies.
 
 mod basics;
+mod cases;
 mod changes;
 mod containment;
 mod kill;
