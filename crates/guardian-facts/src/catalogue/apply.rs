@@ -123,7 +123,54 @@ pub(crate) fn apply(
         .conditions
         .extend(entry.conditions.iter().copied());
     operands(entry, scanned, recursive, judgement);
+    if COPIES.contains(&entry.name.as_str()) {
+        into_directory(scanned, judgement);
+    }
     apply_default(entry, scanned, invocation, recursive, judgement);
+}
+
+/// Programs whose last operand may be a directory into which the others go by their own names.
+const COPIES: &[&str] = &["cp", "mv", "install", "ln"];
+
+/// `cp x/.envrc .` writes `./.envrc`: what the destination becomes when it is a directory. Left
+/// out where the destination's name has an extension and so hardly is one.
+fn into_directory(scanned: &Scanned<'_>, judgement: &mut Judgement) {
+    let named = scanned.values("-t").last();
+    let (sources, target) = match (named, scanned.operands.split_last()) {
+        (Some(target), _) => (scanned.operands.as_slice(), target),
+        (None, Some((target, sources))) => (sources, target),
+        (None, None) => return,
+    };
+    let shown = target.display();
+    let last = shown
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
+    let has_extension = last.trim_start_matches('.').contains('.') && !shown.ends_with('/');
+    if has_extension && named.is_none() {
+        return;
+    }
+    for source in sources {
+        let Some(name) = source
+            .as_literal()
+            .and_then(|text| text.trim_end_matches('/').rsplit('/').next())
+            .filter(|name| !matches!(*name, "" | "." | ".."))
+        else {
+            continue;
+        };
+        let mut word = target.clone();
+        let tail = if shown.ends_with('/') {
+            name.to_owned()
+        } else {
+            format!("/{name}")
+        };
+        match word.parts.last_mut() {
+            Some(WordPart::Literal(text)) => text.push_str(&tail),
+            _ => word.parts.push(WordPart::Literal(tail)),
+        }
+        judgement.write(&word);
+    }
 }
 
 fn marked(scanned: &Scanned<'_>, mark: Mark) -> bool {

@@ -66,30 +66,14 @@ pub(crate) fn judge(
             judgement.make_opaque("write-out", "the output format may name a file");
         }
     }
-    let urls: Vec<&Word> = scanned
-        .operands
-        .iter()
-        .chain(scanned.values("--url"))
-        .collect();
-    for url in &urls {
-        let prefix = url.literal_prefix();
-        if let Some(path) = prefix
-            .to_ascii_lowercase()
-            .strip_prefix("file://")
-            .map(str::len)
-        {
-            let path = behind(url, prefix.len() - path);
-            let uploads = scanned.has("-T");
-            let kind = if uploads {
-                AccessKind::Write
-            } else {
-                AccessKind::Read
-            };
-            judgement.touch(&path, kind, AccessDetail::Plain);
-        } else {
-            judgement.hosts.push((*url).clone());
-            judgement.add(Effect::Network);
-        }
+    for url in scanned.operands.iter().chain(scanned.values("--url")) {
+        address(url, scanned.has("-T"), scanned.has("-g"), judgement);
+    }
+    if scanned.has("--proto-default") {
+        judgement.make_opaque(
+            "default-protocol",
+            "addresses without a protocol may be files",
+        );
     }
     if scanned.has("-O") || scanned.has("--remote-name-all") || scanned.has("-J") {
         let span = invocation
@@ -100,6 +84,40 @@ pub(crate) fn judge(
         judgement.write(&in_directory.unwrap_or_else(|| Word::literal(".", span)));
         judgement.add(Effect::BulkWrite);
     }
+}
+
+/// A URL; `file:` ones are paths of this machine.
+fn address(url: &Word, uploads: bool, globs_off: bool, judgement: &mut Judgement) {
+    let prefix = url.literal_prefix();
+    let is_file = prefix
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("file:"));
+    if !is_file {
+        judgement.hosts.push(url.clone());
+        judgement.add(Effect::Network);
+        return;
+    }
+    // `file://host/path`: the host is ignored.
+    let rest = prefix.get(5..).unwrap_or_default();
+    let start = match rest.strip_prefix("//") {
+        Some(behind_slashes) => behind_slashes.find('/').map(|slash| 7 + slash),
+        None => rest.starts_with('/').then_some(5),
+    };
+    let globs = !globs_off && prefix.contains(['{', '[']);
+    let (Some(start), false) = (start, prefix.contains('%') || globs) else {
+        judgement.read(url);
+        judgement.make_opaque(
+            "file-url",
+            format!("which file `{}` is, is not known", url.display()),
+        );
+        return;
+    };
+    let kind = if uploads {
+        AccessKind::Write
+    } else {
+        AccessKind::Read
+    };
+    judgement.touch(&behind(url, start), kind, AccessDetail::Plain);
 }
 
 fn at_file(value: &Word, judgement: &mut Judgement) {

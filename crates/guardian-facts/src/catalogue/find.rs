@@ -362,6 +362,11 @@ fn nest(
     judgement: &mut Judgement,
 ) {
     let Some(program) = argv.first() else { return };
+    if program.display().contains("{}") {
+        judgement.add(Effect::RunsCode);
+        judgement.make_opaque("runs-found-files", "runs the files that it finds");
+        return;
+    }
     let mentions = argv.iter().any(|word| {
         word.parts
             .iter()

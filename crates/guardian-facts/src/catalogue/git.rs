@@ -86,7 +86,8 @@ pub(crate) fn after_subcommand(
             );
         }
     }
-    if !matches!(subcommand.name.as_str(), "git version" | "git help") {
+    // `git help` and `git log --help` run what `man.*.cmd` or `browser.*.cmd` name.
+    if subcommand.name != "git version" {
         judgement.conditions.push(Condition::CleanGitConfig);
     }
 }
@@ -205,6 +206,13 @@ pub(crate) fn judge(
         }
         "add" => add(scanned, judgement),
         _ => revisions(Some(&scanned.operands), judgement),
+    }
+    for range in scanned.values("-L") {
+        // `-L 1,5:file`
+        let text = range.literal_prefix();
+        if let Some(colon) = text.rfind(':') {
+            judgement.read(&behind(range, colon + 1));
+        }
     }
     if matches!(name, "diff" | "blame") {
         revisions(Some(&scanned.operands), judgement);

@@ -26,9 +26,9 @@ pub(crate) fn judge(
             judgement.make_opaque("jq-module", "the program may read modules from other files");
         }
     }
-    let values_follow = scanned.has("--args");
+    // Behind `--args` operands are values; in front of it they are files. All count as files.
     for word in operands {
-        if !values_follow && word.as_literal() != Some("-") {
+        if word.as_literal() != Some("-") {
             judgement.read(word);
         }
     }

@@ -192,7 +192,9 @@ impl Parser<'_> {
             }
             Some(b'\\') => {
                 self.at += 1;
-                let delimiter = self.next().filter(|byte| !matches!(byte, b'\n' | b'\\'))?;
+                let delimiter = self
+                    .next()
+                    .filter(|byte| byte.is_ascii() && !matches!(byte, b'\n' | b'\\'))?;
                 self.regex(delimiter)?;
                 self.address_flags();
                 Some(true)
@@ -257,7 +259,6 @@ impl Parser<'_> {
                     self.next()?;
                 }
                 b'\n' => return None,
-                byte if !byte.is_ascii() && !delimiter.is_ascii() => return None,
                 _ => {}
             }
         }

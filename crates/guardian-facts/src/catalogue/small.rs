@@ -44,6 +44,13 @@ pub(crate) fn test(
             _ => {}
         }
     }
+    // `[ "$a" "$b" ]`: the first may be `-v` and the second a subscript.
+    let adjacent = args
+        .windows(2)
+        .any(|pair| pair.iter().all(|word| word.as_literal().is_none()));
+    if adjacent {
+        judgement.make_opaque("unknown-operator", "an unknown word may be an operator");
+    }
     let first_unknown = args.iter().any(|word| {
         word.as_literal().is_none() && word.literal_prefix().is_empty() && word.may_split()
     });
@@ -97,6 +104,16 @@ pub(crate) fn variable_name(
                 format!("`{}` may be evaluated as arithmetic", name.display()),
             );
         }
+    }
+    // `printf "$format" …`: the unknown word may be `-v`, and the next one the name.
+    if is_print
+        && scanned.operands.len() > 1
+        && scanned
+            .operands
+            .first()
+            .is_some_and(|word| word.as_literal().is_none() && word.literal_prefix().is_empty())
+    {
+        judgement.make_opaque("word-may-be-flag", "the format may turn into `-v`");
     }
     if is_print && scanned.has("-v") {
         judgement.add(Effect::ShellState);

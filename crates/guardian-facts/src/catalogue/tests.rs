@@ -359,3 +359,621 @@ fn users_can_add_and_replace_entries() {
     assert!(Catalogue::with_user_entries("[x]\nunknown = 1\n").is_err());
     assert!(Catalogue::with_user_entries("[x]\ninclude = ['x']\n").is_err());
 }
+
+/// What a command line does to paths, as `kind detail? word recursive?` lines.
+fn paths(text: &str) -> Vec<String> {
+    judge(text)
+        .paths
+        .iter()
+        .map(|path| {
+            let detail = match path.detail {
+                crate::AccessDetail::Plain => String::new(),
+                detail => format!("/{detail:?}"),
+            };
+            let recursive = if path.recursive { " and beneath" } else { "" };
+            format!("{:?}{detail} {}{recursive}", path.kind, path.word.display())
+        })
+        .collect()
+}
+
+#[track_caller]
+fn touches(text: &str, expected: &[&str]) {
+    assert_eq!(paths(text), expected, "`{text}`");
+}
+
+#[test]
+fn operands_have_their_roles() {
+    touches("cat a b", &["Read a", "Read b"]);
+    touches("cat -", &[]);
+    touches("uniq a b", &["Read a", "Write b"]);
+    touches("grep x a", &["Read a"]);
+    touches("grep -e x a", &["Read a"]);
+    touches("grep -f x a", &["Read x", "Read a"]);
+    touches("grep -r x", &["Read . and beneath"]);
+    touches("grep x", &[]);
+    touches("rg x", &["Read . and beneath"]);
+    touches("rg --files src", &["Read src and beneath"]);
+    touches("ls", &["List ."]);
+    touches("ls -R a", &["List a and beneath"]);
+    touches("rm -rf a", &["Delete a and beneath"]);
+    touches("rm --rec --for a", &["Delete a and beneath"]);
+    touches("chmod -R 777 a", &["Write/Permissions a and beneath"]);
+    touches("truncate -s 0 a", &["Write/Truncate a"]);
+    touches("dd if=a of=b", &["Read a", "Write/Device b"]);
+    touches("gzip a", &["Read a", "Write a", "Delete a"]);
+    touches("gzip -c a", &["Read a"]);
+    touches("sort a -o b", &["Write b", "Read a"]);
+    touches("git checkout -- a", &["Write a and beneath"]);
+    touches("git show HEAD:a/b", &["Read HEAD:a/b", "Read a/b"]);
+    touches("git log -L 1,5:a", &["Read a"]);
+    touches("date -f a", &["Read a"]);
+    touches("patch -p1 -i a", &["Read a"]);
+    touches("wget -O a https://x", &["Write a"]);
+}
+
+#[test]
+fn copies_also_name_what_a_directory_would_receive() {
+    touches(
+        "cp x/.envrc .",
+        &["Read x/.envrc", "Write .", "Write ./.envrc"],
+    );
+    touches("cp a b.txt", &["Read a", "Write b.txt"]);
+    touches(
+        "mv a b",
+        &[
+            "Delete/Rename a and beneath",
+            "Write b and beneath",
+            "Write b/a",
+        ],
+    );
+    touches(
+        "cp -t d a b",
+        &["Write d", "Read a", "Read b", "Write d/a", "Write d/b"],
+    );
+}
+
+#[test]
+fn sed_scripts_are_read_in_full() {
+    touches("sed -n '1r x' a", &["Read a", "Read x"]);
+    touches("sed '/p/w x' a", &["Read a", "Write x"]);
+    touches("sed 's/a/b/w x' a", &["Read a", "Write x"]);
+    touches("sed -e p -e 'w x' a", &["Read a", "Write x"]);
+    touches("sed -i s/a/b/ a", &["Read a", "Write a"]);
+    touches("sed 'a w x' a", &["Read a"]);
+    touches("sed -e 'a\\' -e 'w x' a", &["Read a"]);
+    touches("sed 'w /dev/stdout' a", &["Read a"]);
+    for script in [
+        "p",
+        "$=",
+        "1,5p",
+        "/a/,/b/p",
+        "/a/,+3d",
+        "0~4p",
+        "2q",
+        "$!N",
+        "1!G;h;$!d",
+        ":a;N;$!ba;s/x/ /g",
+        "s|^src/||",
+        "s/.*[.]//",
+        "s,a,b,2g",
+        "y/abc/xyz/",
+        "/x/{s/a/b/;p}",
+        "\\%a%p",
+        "s/[^,]*,//",
+        "/a/I,$d",
+        "/^$/d",
+        "n;d",
+        "s/a/b/;ta;s/x/y/;:a",
+        "10,20!d",
+        "s/[[:space:]]*$//",
+    ] {
+        harmless(&format!("sed '{script}' a"));
+    }
+    for script in [
+        "e",
+        "1e x",
+        "s/a/x/e",
+        "s/a/x/gpe",
+        "s/a/x/w y",
+        "w y",
+        "1,2W y",
+        "{w y",
+        "s/a/b",
+        "k",
+        "s/[/]/x/",
+        "/a/{s/x/y/;w y",
+        "}e",
+        "s/a/b/;e x",
+        "p e",
+        "$!e",
+    ] {
+        harmful(&format!("sed '{script}' a"));
+    }
+    harmful("sed \"$x\" a");
+    harmful("sed -i/etc/* p a");
+}
+
+#[test]
+fn find_actions_are_known() {
+    touches("find", &["List . and beneath"]);
+    touches(
+        "find a b -name x",
+        &["List a and beneath", "List b and beneath"],
+    );
+    touches(
+        "find a -delete",
+        &["List a and beneath", "Delete a and beneath"],
+    );
+    touches(
+        "find a -name x -delete",
+        &["List a and beneath", "Delete a/**/x"],
+    );
+    touches(
+        "find a -fprint b",
+        &["List a and beneath", "Write/Truncate b"],
+    );
+    touches("find a -newer b", &["List a and beneath", "List b"]);
+    harmful("find . -exec {} \\;");
+    harmful("find . -type f -exec rm {} +");
+    harmful("find . -execdir sh -c x \\;");
+    harmful("find $x");
+    harmful("find . -name $x");
+    harmless("find . -name \"$x\"");
+    harmless("find . -name '-delete'");
+    harmless("find . \\( -name a -o -name b \\) -print0");
+    assert!(judge("find a -type f -exec cat {} +").nested_beneath);
+    assert!(!judge("find a -name x -exec cat {} +").nested_beneath);
+}
+
+#[test]
+fn wrappers_hand_over_what_they_run() {
+    for text in [
+        "env A=b rm a",
+        "env -S 'rm a'",
+        "env -u X -C /tmp rm a",
+        "nice -n 5 rm a",
+        "timeout -s KILL 5 rm a",
+        "nohup rm a",
+        "xargs rm",
+        "xargs -I{} rm {}",
+        "xargs -n 1 -P 4 rm",
+        "setsid -w rm a",
+        "sudo -u x rm a",
+        "sudo A=b rm a",
+        "flock x rm a",
+        "flock x -c 'rm a'",
+        "watch -n 1 rm a",
+        "stdbuf -oL rm a",
+        "ionice -c 3 rm a",
+        "chroot / rm a",
+        "unshare -r rm a",
+        "taskset 1 rm a",
+        "time -p rm a",
+        "command rm a",
+        "exec rm a",
+        "builtin eval 'rm a'",
+        "su -c 'rm a'",
+        "bash -c 'rm a'",
+        "bash -lc 'rm a'",
+        "sh -ec 'rm a'",
+        "eval rm a",
+        "strace -f rm a",
+        "busybox rm a",
+        "script -qc 'rm a' x",
+        "kubectl exec p -c x -- rm a",
+        "docker exec -it c rm a",
+        "ssh h rm a",
+        "git bisect run rm a",
+        "uv run rm a",
+        "find . -exec rm a \\;",
+    ] {
+        let judgement = judge(text);
+        let runs_rm = judgement.nested.iter().any(|nested| match nested {
+            Nested::Command { argv, .. } => {
+                argv.first().and_then(Word::as_literal) == Some("rm")
+                    || argv.first().and_then(Word::as_literal) == Some("eval")
+            }
+            Nested::Shell { text, .. } => text.as_literal() == Some("rm a"),
+            _ => false,
+        });
+        assert!(runs_rm, "`{text}`: {judgement:?}");
+    }
+}
+
+#[test]
+fn curl_reads_what_its_values_name() {
+    touches("curl -d @a https://x", &["Read a"]);
+    touches("curl -F f=@a https://x", &["Read a"]);
+    touches("curl -T a https://x", &["Read a"]);
+    touches("curl file:///etc/x", &["Read /etc/x"]);
+    touches("curl file://localhost/etc/x", &["Read /etc/x"]);
+    touches("curl FILE:/etc/x", &["Read /etc/x"]);
+    touches("curl -o b https://x", &["Write b"]);
+    touches("curl -b jar https://x", &["Read jar"]);
+    touches("curl -b a=b https://x", &[]);
+    harmful("curl file:///%65tc/x");
+    harmful("curl file:///{etc,x}/y");
+    harmful("curl --proto-default file /etc/x");
+    harmful("curl --unknown file:///a");
+}
+
+#[test]
+fn tar_modes_decide_what_happens_to_the_archive() {
+    touches("tar tf a", &["Read a"]);
+    touches("tar -cf a b", &["Write a", "Read b and beneath"]);
+    touches("tar czf a b", &["Write a", "Read b and beneath"]);
+    touches("tar xf a", &["Read a", "Write . and beneath"]);
+    harmless("tar tzvf a");
+    harmful("tar tf h:a");
+    harmful("tar --use=./x -tf a");
+    harmful("tar -tf a -T list");
+}
+
+#[test]
+fn sql_is_told_apart() {
+    harmless("sqlite3 -readonly a.db 'select count(*) from t where x = 1'");
+    harmless("sqlite3 -readonly a.db .tables");
+    for text in [
+        "sqlite3 -readonly a.db 'select writefile(1, 2)'",
+        "sqlite3 -readonly a.db '.shell x'",
+        "sqlite3 -readonly a.db '.read x'",
+        "sqlite3 -readonly a.db \"attach 'x' as y\"",
+        "sqlite3 -readonly -cmd '.system x' a.db 'select 1'",
+        "sqlite3 a.db 'select 1'",
+    ] {
+        harmful(text);
+    }
+    assert!(
+        judge("psql -c 'drop table x'")
+            .effects
+            .contains(&Effect::Destructive)
+    );
+    assert!(
+        judge("psql -c 'delete from x'")
+            .effects
+            .contains(&Effect::Destructive)
+    );
+    assert!(
+        !judge("psql -c 'delete from x where y = 1'")
+            .effects
+            .contains(&Effect::Destructive)
+    );
+    assert!(
+        judge("psql -c 'with a as (delete from x) select 1'")
+            .effects
+            .contains(&Effect::Destructive)
+    );
+    assert_eq!(
+        judge("psql -c 'copy x to program'").effects_known,
+        Effects::Opaque
+    );
+    assert_eq!(judge("psql -c '\\\\! x'").effects_known, Effects::Opaque);
+}
+
+#[test]
+fn git_effects_are_told_apart() {
+    let has = |text: &str, effect: Effect| judge(text).effects.contains(&effect);
+    assert!(has("git push --force", Effect::Destructive));
+    assert!(has("git push --force", Effect::Publishes));
+    assert!(has("git push origin +main", Effect::Destructive));
+    assert!(has("git push origin :main", Effect::Destructive));
+    assert!(!has("git push origin main", Effect::Destructive));
+    assert!(has("git reset --hard", Effect::Destructive));
+    assert!(has("git clean -fdx", Effect::Destructive));
+    assert!(!has("git clean -n", Effect::Destructive));
+    assert!(has("git branch -D x", Effect::Destructive));
+    assert!(has("git tag -d x", Effect::Destructive));
+    assert!(has("git commit --amend", Effect::HistoryRewrite));
+    assert!(has("git rebase main", Effect::HistoryRewrite));
+    assert!(has("git stash", Effect::BulkWrite));
+    assert!(has("git stash drop", Effect::Destructive));
+    assert!(has("git pull", Effect::BulkWrite));
+    assert!(has("git config core.hooksPath x", Effect::Persistence));
+    assert!(!has("git config user.name x", Effect::Persistence));
+    assert!(has("git add a", Effect::GitRecord));
+    assert!(!has("git add a", Effect::GitChange));
+    assert!(has("git add -f a", Effect::GitChange));
+    let judgement = judge("git -C a -C b status");
+    assert_eq!(judgement.cwd.len(), 2);
+    assert_eq!(
+        judgement.conditions,
+        vec![crate::command::Condition::CleanGitConfig]
+    );
+    assert!(
+        judge("git commit -m x")
+            .conditions
+            .contains(&crate::command::Condition::UnchangedGitHooks)
+    );
+}
+
+#[test]
+fn probes_are_probes_only_when_nothing_else_follows() {
+    harmless("javac -version");
+    harmful("javac -version -processorpath p -d out Gen.java");
+    harmless("node -v");
+    harmful("node -v x.js");
+    harmless("npm -v");
+    harmful("npm -v test");
+    harmful("mvn --version");
+    harmful("yarn --version");
+    harmful("rm -rf / --help");
+}
+
+#[test]
+fn everyday_reads_stay_harmless() {
+    for text in [
+        "ls -la",
+        "ls -- -rf",
+        "cat -A a",
+        "head -c 400 a",
+        "tail -n +2 a",
+        "sed -n '200,260p' a",
+        "wc -l a",
+        "stat a",
+        "file a b",
+        "du -sh . x",
+        "od -c a",
+        "cut -d, -f1,3 a",
+        "diff a b",
+        "dirname a/b",
+        "rg -n 'fn main' src",
+        "rg -nU 'struct' src",
+        "rg -n -A3 -B2 x src",
+        "rg -tpy x tests",
+        "rg --stats -q x",
+        "grep -rn --include='*.rs' Config .",
+        "grep -n -m 5 pub a",
+        "find . -path ./x -prune -o -name '*.ts' -print",
+        "find . -maxdepth 3 -name x -not -path '*/y/*'",
+        "find . -empty -type d",
+        "fd -t f -e md",
+        "git grep -n x -- src",
+        "git status --porcelain=v2",
+        "git diff HEAD~1 -- src/main.rs",
+        "git --no-pager diff --staged",
+        "git log -5 --stat",
+        "git log --graph --oneline --all",
+        "git log --since='2 weeks ago' --pretty=format:%h",
+        "git log --follow -- a",
+        "git show --name-status abc",
+        "git blame -L 10,40 a",
+        "git branch -a",
+        "git tag --sort=-creatordate",
+        "git rev-list --count HEAD",
+        "git describe --tags --always",
+        "git ls-files '*.rs'",
+        "git cat-file -p HEAD",
+        "git reflog -10",
+        "git check-ignore -v a b",
+        "git config --get remote.origin.url",
+        "git shortlog -sn HEAD",
+        "git diff-tree --no-commit-id --name-only -r HEAD",
+        "git ls-tree --name-only HEAD docs/",
+        "git log -1 --format=%cd --date=iso",
+        "git merge-base --is-ancestor main HEAD",
+        "git log --diff-filter=D --summary",
+        "git diff --word-diff HEAD~1 -- a",
+        "git stash list",
+        "git worktree list",
+        "command -v node npm",
+        "type -t rg",
+        "hash -t git",
+        "which -a python3",
+        "date +%F",
+        "id -un",
+        "hostname",
+        "test 1 -eq 1",
+        "seq 1 10",
+        "yes x",
+        "umask",
+        "locale",
+        "df -h .",
+        "ps aux",
+        "ps -ef",
+        "jq -r '.name + \"@\" + .version' a",
+        "jq -n '{a: 1}'",
+        "jq '.rm' f",
+        "awk -F'|' '{print $2}' a",
+        "sort -t: -k1,1 a",
+        "tr -s ' '",
+        "column -t -s, a",
+        "xargs -n1 echo",
+        "xargs -I{} echo 'x: {}'",
+        "timeout 5 rg -n x src",
+        "nice -n 10 rg -l x src",
+        "stdbuf -oL grep -n x a",
+        "size a",
+        "strings -a a",
+        "man rm",
+        "type rm",
+        "printf '%05d' 42",
+        "echo rm -rf /",
+        "git commit --allow-empty -m 'x; rm -rf ~'",
+        "lsof -i :3000",
+        "tree -L 2",
+        "bash -n a.sh",
+    ] {
+        harmless(text);
+    }
+}
+
+#[test]
+fn nothing_that_writes_or_runs_is_harmless() {
+    for text in [
+        "sort --compress-program=./x a",
+        "sort --co=./x a",
+        "find . -fprint0 M",
+        "find . -fls M",
+        "find . -okdir x \\;",
+        "rg --pre x y",
+        "rg --hostname-bin x y",
+        "uniq a b",
+        "xxd -r a b",
+        "tar tf a --checkpoint-action=exec=x",
+        "tar -tf a -I x",
+        "tar tf a --to-command=x",
+        "tar tf a --rsh-command=x",
+        "split a",
+        "csplit a 1",
+        "tee a",
+        "dd of=a",
+        "git diff --output=x",
+        "git log --output x",
+        "git -c core.fsmonitor=x status",
+        "git -c alias.st='!x' st",
+        "git -p status",
+        "git --exec-path=x status",
+        "git grep -Ox y",
+        "git grep --open-files-in-pager=x y",
+        "git archive -o x HEAD",
+        "git ls-remote --upload-pack=x .",
+        "git fetch --upload-pack x",
+        "git bundle create x HEAD",
+        "git hash-object -w a",
+        "git update-ref a b",
+        "git symbolic-ref HEAD x",
+        "git branch --edit-description",
+        "git difftool",
+        "git submodule foreach x",
+        "less -o x a",
+        "less --log-file=x a",
+        "man -P x ls",
+        "man --html=x ls",
+        "file -C -m a",
+        "date -s 2020",
+        "date 010100002020",
+        "hostname x",
+        "sysctl -w a=1",
+        "sysctl a=1",
+        "ip netns exec x y",
+        "ip link set a down",
+        "tree -o x",
+        "tree -R",
+        "ps eww",
+        "printenv",
+        "env",
+        "set",
+        "export -p",
+        "declare -p",
+        "wc --files0-from=x",
+        "du --files0-from=x",
+        "shuf -o x a",
+        "install a b",
+        "ln a b",
+        "cp a b",
+        "mv a b",
+        "rsync -e x a h:b",
+        "ssh -o ProxyCommand=x h",
+        "scp a h:",
+        "mktemp",
+        "mkdir a",
+        "touch a",
+        "chmod 600 a",
+        "mkfifo a",
+        "shred a",
+        "truncate -s0 a",
+        "curl x",
+        "wget x",
+        "bat --pager x a",
+        "yq -i '.a=1' b",
+        "jq env a",
+        "jq '$ENV' a",
+        "awk -f x a",
+        "awk 'BEGIN{system(1)}'",
+        "gawk -i inplace 1 a",
+        "mawk -W exec x",
+        "printf -v 'a[$(x)]' y",
+        "printf \"$x\" 'a[b]'",
+        "read 'a[x]'",
+        "unset 'a[x]'",
+        "test -v 'a[x]'",
+        "[ \"$x\" \"$y\" ]",
+        "let 'a[x]=1'",
+        "mapfile -C x a",
+        "enable -f x y",
+        "hash -p x ls",
+        "compgen -F x",
+        "compgen -W '$(x)'",
+        "trap x EXIT",
+        "alias ls=x",
+        "source x",
+        ". x",
+        "eval \"$x\"",
+        "exec \"$x\"",
+        "command \"$x\"",
+        "history",
+        "fc -s",
+        "jobs -x x",
+        "strace -o x ls",
+        "time -o x ls",
+        "script x",
+        "crontab x",
+        "crontab -e",
+        "mount a b",
+        "dmesg -C",
+        "journalctl --rotate",
+        "systemctl enable x",
+        "systemctl restart x",
+        "tmux new x",
+        "tmux display '#(x)'",
+        "rustfmt a.rs",
+        "gofmt -w a",
+        "cargo build",
+        "cargo tree",
+        "npm test",
+        "npx x",
+        "make",
+        "gcc a.c",
+        "python3 -c x",
+        "python3 -m x",
+        "node -e x",
+        "node -r x -c y",
+        "perl -ne x a",
+        "ruby -e x",
+        "php -r x",
+        "docker ps",
+        "kubectl get pods",
+        "aws s3 ls",
+        "gh pr list",
+        "psql -c 'select 1'",
+        "openssl version -a",
+        "gpg --list-keys",
+        "kill 1",
+        "kill -9 1",
+        "pkill x",
+        "rpm -i a",
+        "dpkg -i a",
+        "apt install x",
+        "dpkg -l --root=x",
+        "nc -e x h 1",
+        "ping h",
+        "dig h",
+        "zip -T a",
+        "unzip a",
+        "7z x a",
+        "ldd a",
+        "script -c x",
+        "sponge a",
+        "dos2unix a",
+        "envsubst",
+        "info -o x y",
+        "iconv -o x a",
+        "column --no-such a",
+        "diff --no-such a b",
+        "sdiff -o x a b",
+        "diff3 --diff-program=x a b c",
+        "nm --plugin=x a",
+        "objdump --no-such a",
+    ] {
+        harmful(text);
+    }
+}
+
+#[test]
+fn the_page_lists_every_family() {
+    let page = catalogue_page(Catalogue::builtin());
+    for (family, _) in FAMILIES {
+        assert!(page.contains(&format!("\n## {family}\n")), "{family}");
+    }
+    assert!(page.contains("| `sort` | sorts lines |"));
+}
