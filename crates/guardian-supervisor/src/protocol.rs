@@ -28,9 +28,15 @@ pub struct Launch {
     pub patience_ms: u64,
     /// A directory (does not exist yet) in a cgroup v2 hierarchy for this call; `None`: none.
     pub cgroup: Option<PathBuf>,
+    /// Give the program its working directory as descriptor [`DIRECTORY_FD`] as well: a wrapper
+    /// then mounts the directory that was judged, not what its path leads to.
+    pub directory_fd: bool,
     /// Bounds of the program and everything it starts.
     pub limits: Limits,
 }
+
+/// See [`Launch::directory_fd`].
+pub const DIRECTORY_FD: i32 = 40;
 
 /// Bounds of one call. `None` means none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,8 +119,7 @@ mod tests {
     fn an_order_of_another_version_is_not_understood() {
         assert_eq!(serde_json::to_string(&Order::End).unwrap(), "\"end\"");
         assert!(serde_json::from_str::<Order>("\"restart\"").is_err());
-        let launch =
-            r#"{"protocol":1,"grace_ms":1,"patience_ms":1,"cgroup":null,"limits":{},"x":1}"#;
+        let launch = r#"{"protocol":1,"grace_ms":1,"patience_ms":1,"cgroup":null,"directory_fd":false,"limits":{},"x":1}"#;
         assert!(serde_json::from_str::<Launch>(launch).is_err());
     }
 }

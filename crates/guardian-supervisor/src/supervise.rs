@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
@@ -11,13 +11,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::process::{DumpableBehavior, Pid, WaitOptions, WaitStatus};
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM};
 use signal_hook::consts::{SIGUSR1, SIGUSR2};
 
 use crate::cgroup::CallGroup;
 use crate::procfs::{self, ProcessInfo};
-use crate::protocol::{Event, Exceeded, ExitStatus, Launch, Limits, Order, PROTOCOL};
+use crate::protocol::{DIRECTORY_FD, Event, Exceeded, ExitStatus, Launch, Limits, Order, PROTOCOL};
 use crate::sweep::{Descendants, Sweep};
 
 /// At most this many background processes are named in the report.
@@ -106,7 +107,12 @@ impl Supervisor {
             .args(arguments)
             .stdin(Stdio::null())
             .process_group(0);
+        let directory = launch
+            .directory_fd
+            .then(inheritable_directory)
+            .transpose()?;
         let started = command.spawn();
+        drop(directory);
         if group.as_ref().is_some_and(|group| group.leave().is_err()) {
             // Killing the group would kill us; the subreaper has to do.
             group = None;
@@ -324,6 +330,19 @@ fn exit_status(status: WaitStatus) -> ExitStatus {
         (None, Some(signal)) => ExitStatus::Signal(signal),
         (None, None) => ExitStatus::Unknown,
     }
+}
+
+/// The working directory as [`DIRECTORY_FD`], open across `exec`.
+fn inheritable_directory() -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(".", flags, rustix::fs::Mode::empty())?;
+    let fixed = rustix::io::fcntl_dupfd_cloexec(directory, DIRECTORY_FD)?;
+    if fixed.as_raw_fd() != DIRECTORY_FD {
+        return Err(io::Error::other("the descriptor of the directory is taken"));
+    }
+    // This process has one thread and starts one program: nobody else inherits it.
+    rustix::io::fcntl_setfd(&fixed, rustix::io::FdFlags::empty())?;
+    Ok(fixed)
 }
 
 /// Standard input becomes a socket of our own; the program gets an empty one.

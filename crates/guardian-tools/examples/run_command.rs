@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use guardian_tools::bash::{
-    Abort, BashContext, BashLimits, BashRequest, NoSink, Shell, ShellId, SupervisorProgram,
-    run_bash_blocking,
+    Abort, BashContext, BashLimits, BashRequest, NoSink, SandboxRequest, Shell, ShellId,
+    SupervisorProgram, run_bash_blocking,
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sink: Arc::new(NoSink),
         limits: BashLimits::standard(),
         supervisor: SupervisorProgram::find(None).ok().map(Arc::new),
+        sandbox: SandboxRequest::off(),
     };
     let request = BashRequest {
         command,

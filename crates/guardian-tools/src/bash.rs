@@ -15,7 +15,7 @@ mod limits;
 mod login;
 mod process;
 mod result;
-mod sandbox;
+pub mod sandbox;
 mod shells;
 mod spill;
 mod stream;
@@ -36,7 +36,7 @@ pub use guardian_supervisor::protocol::Exceeded;
 pub use limits::BashLimits;
 pub use login::LoginEnvironment;
 pub use result::{BashResult, Ending, Exit, Ownership};
-pub use sandbox::SandboxReport;
+pub use sandbox::{SandboxMechanism, SandboxReport, SandboxRequest};
 pub use shells::{
     EffectiveShell, Machine, Platform, Shell, ShellCatalogue, ShellDialect, ShellId, ShellInvalid,
     ShellNotFound, ThisMachine,
@@ -81,6 +81,8 @@ pub struct BashContext {
     /// Owns the processes of the command; without one the ownership is weaker and the result says
     /// so.
     pub supervisor: Option<Arc<SupervisorProgram>>,
+    /// The confinement to run under.
+    pub sandbox: SandboxRequest,
 }
 
 /// Receives the output of a running command.
@@ -115,6 +117,12 @@ pub enum BashError {
     /// The system had no process, memory or file descriptor to give, also after waiting.
     #[error("the system has no resources for another process: {0}")]
     Exhausted(io::Error),
+    /// The user's setting requires a confinement that cannot be put in force.
+    #[error("the required sandbox cannot be put in force: {0}")]
+    SandboxUnavailable(String),
+    /// The workspace's path leads to another directory than the one that was judged.
+    #[error("the workspace is another directory now than when the call was judged; try again")]
+    Stale,
     /// Something else went wrong in guardian.
     #[error("{0}")]
     Internal(String),
@@ -128,6 +136,8 @@ impl BashError {
             Self::InvalidArgument(_) => "INVALID_ARGUMENT",
             Self::ShellNotFound(_) => "SHELL_NOT_FOUND",
             Self::Exhausted(_) => "PROCESS_RESOURCE_EXHAUSTED",
+            Self::SandboxUnavailable(_) => "SANDBOX_UNAVAILABLE",
+            Self::Stale => "STALE_APPROVAL",
             Self::Internal(_) => "INTERNAL",
         }
     }

@@ -13,8 +13,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use super::capture::{Capture, CapturedText};
 use super::group::Finished;
 use super::process::Process;
-use super::result::{BashResult, Ending};
-use super::sandbox::SandboxReport;
+use super::result::{BashResult, Ending, Exit};
 use super::spill::SpillPlace;
 use super::stream::{Batch, OutputStream};
 use super::{BashContext, BashError, Program};
@@ -32,8 +31,9 @@ pub(super) fn run(
     context: &BashContext,
 ) -> Result<BashResult, BashError> {
     let started = Instant::now();
+    let plan = super::sandbox::plan(context)?;
     let (mut streams, stdout, stderr) = Streams::new(tool_call_id, context)?;
-    let mut process = Process::start(program, context, stdout, stderr)?;
+    let mut process = Process::start(program, context, &plan, (stdout, stderr))?;
     let deadline = timeout.map(|timeout| started + timeout);
     let mut ending = Ending::Exited;
     let finished = loop {
@@ -74,6 +74,15 @@ pub(super) fn run(
         survivors,
         exceeded,
     } = finished;
+    let super::sandbox::Plan {
+        mut report,
+        placeholders,
+        ..
+    } = plan;
+    drop(placeholders);
+    if ending == Ending::Exited && exit != Exit::Code(0) {
+        report.look_at_failure(&stderr.text);
+    }
     Ok(BashResult {
         exit,
         ending,
@@ -86,7 +95,7 @@ pub(super) fn run(
         background_count,
         survivors,
         exceeded,
-        sandbox: SandboxReport::Off,
+        sandbox: report,
         ownership: process.ownership(),
     })
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::environment::Variables;
 use super::{
-    Abort, BashContext, BashLimits, Ending, NoSink, Program, Shell, ShellId, SupervisorProgram,
-    call,
+    Abort, BashContext, BashLimits, Ending, NoSink, Program, SandboxRequest, Shell, ShellId,
+    SupervisorProgram, call,
 };
 
 /// How long the profile files may take.
@@ -113,6 +113,7 @@ fn capture(
             ..BashLimits::standard()
         },
         supervisor: supervisor.cloned(),
+        sandbox: SandboxRequest::off(),
     };
     let program = Program::Arguments(vec!["-lic".into(), script.into()]);
     let result = call::run(&program, Some(PATIENCE), "login", &context).ok()?;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::group::{Finished, GroupProcess};
 use super::launch::is_exhaustion;
 use super::result::Ownership;
+use super::sandbox::Plan;
 use super::supervisor::SupervisedProcess;
 use super::{BashContext, BashError, Program};
 
@@ -24,8 +25,8 @@ impl Process {
     pub(super) fn start(
         program: &Program,
         context: &BashContext,
-        stdout: OwnedFd,
-        stderr: OwnedFd,
+        plan: &Plan,
+        (stdout, stderr): (OwnedFd, OwnedFd),
     ) -> Result<Self, BashError> {
         use std::os::fd::AsRawFd;
         let executable = &context.shell.executable;
@@ -33,7 +34,14 @@ impl Process {
             return Err(BashError::ShellNotFound(executable.clone()));
         }
         let marker = super::marker();
-        let mut command = Command::new(executable);
+        let mut command = match &plan.wrapper {
+            Some((wrapper, arguments)) => {
+                let mut command = Command::new(wrapper);
+                command.args(arguments).arg(executable);
+                command
+            }
+            None => Command::new(executable),
+        };
         command
             .args(program.arguments())
             .env_clear()
@@ -50,6 +58,7 @@ impl Process {
                 (stdout, stderr),
                 marker,
                 &context.limits,
+                plan,
             )
             .map(Self::Supervised),
             None => {

@@ -196,6 +196,9 @@ impl BashResult {
             object.insert("notice".into(), json!(notices.join(". ")));
         }
         object.insert("sandbox".into(), self.sandbox.to_json());
+        if self.sandbox.is_suspected() {
+            object.insert("sandboxSuspected".into(), json!(true));
+        }
         object.insert("ownership".into(), json!(self.ownership.as_str()));
         Value::Object(object)
     }

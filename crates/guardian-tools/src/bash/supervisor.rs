@@ -21,6 +21,7 @@ use super::group::Finished;
 use super::launch::{is_exhaustion, spawn_with_retry};
 use super::limits::BashLimits;
 use super::result::{Exit, Ownership};
+use super::sandbox::Plan;
 
 /// How long what was killed may take to disappear.
 const KILL_PATIENCE: Duration = Duration::from_secs(2);
@@ -177,6 +178,7 @@ pub(super) struct SupervisedProcess {
     program: Option<Pid>,
     cgroup: Option<PathBuf>,
     in_cgroup: bool,
+    in_namespace: bool,
     grace: Duration,
     /// When the host stops waiting for the supervisor's report.
     overdue_at: Option<Instant>,
@@ -192,6 +194,7 @@ impl SupervisedProcess {
         streams: (OwnedFd, OwnedFd),
         marker: Vec<u8>,
         limits: &BashLimits,
+        plan: &Plan,
     ) -> io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
         let cgroup = program.cgroup.as_ref().map(|above| {
@@ -206,6 +209,7 @@ impl SupervisedProcess {
             grace_ms: milliseconds(limits.grace),
             patience_ms: milliseconds(KILL_PATIENCE),
             cgroup: cgroup.clone(),
+            directory_fd: plan.wrapper.is_some(),
             limits: Limits {
                 processes: limits.processes,
                 memory_bytes: limits.memory_bytes,
@@ -241,6 +245,7 @@ impl SupervisedProcess {
             program: None,
             cgroup,
             in_cgroup: false,
+            in_namespace: plan.wrapper.is_some(),
             grace: limits.grace,
             overdue_at: None,
             over: false,
@@ -257,10 +262,10 @@ impl SupervisedProcess {
     }
 
     pub(super) fn ownership(&self) -> Ownership {
-        if self.in_cgroup {
-            Ownership::Cgroup
-        } else {
-            Ownership::Subreaper
+        match (self.in_namespace, self.in_cgroup) {
+            (true, _) => Ownership::PidNamespace,
+            (false, true) => Ownership::Cgroup,
+            (false, false) => Ownership::Subreaper,
         }
     }
 

@@ -3,4 +3,5 @@
 mod environment;
 mod ownership;
 mod plain;
+mod sandbox;
 mod world;

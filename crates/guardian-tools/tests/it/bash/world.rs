@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use guardian_tools::bash::{
-    Abort, BashContext, BashLimits, BashRequest, BashResult, OutputSink, OutputStream, Shell,
-    ShellId, SupervisorProgram, run_bash_blocking,
+    Abort, BashContext, BashLimits, BashRequest, BashResult, OutputSink, OutputStream,
+    SandboxRequest, Shell, ShellId, SupervisorProgram, run_bash_blocking,
 };
 
 /// Temporary directories of one test.
@@ -70,6 +70,7 @@ impl World {
             sink: sink.clone(),
             limits: BashLimits::standard(),
             supervisor: None,
+            sandbox: SandboxRequest::off(),
         };
         Self {
             directory,
