@@ -23,6 +23,7 @@ mod id;
 mod lease;
 mod policies;
 mod private_files;
+mod reviewers;
 mod row;
 mod schema;
 mod sessions;
@@ -41,6 +42,7 @@ pub use grants::{GRANT_UNUSED_LIFETIME_MS, StoredGrant};
 pub use id::{InvalidSessionId, SessionId};
 pub use lease::Lease;
 pub use policies::{AcceptedCommand, PolicyVersion};
+pub use reviewers::CachedDecision;
 pub use sessions::{NewSession, NewTurn, Session, SessionChange, ShellPin, Turn, TurnOutcome};
 pub use settings::{SandboxSetting, Settings, SettingsChange};
 pub use snapshots::{

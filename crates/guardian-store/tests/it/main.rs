@@ -9,6 +9,8 @@ mod opening;
 #[cfg(test)]
 mod processes;
 #[cfg(test)]
+mod reviewers;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod snapshots;
