@@ -44,6 +44,8 @@ const BANS: &[Ban] = &[
             // The terminal, and the file that `check --batch` names.
             "crates/guardian-cli/src/terminal.rs",
             "crates/guardian-cli/src/commands/check.rs",
+            // Looks at guardian's own data directory and configuration.
+            "crates/guardian-cli/src/commands/doctor.rs",
             "xtask/",
         ],
         why: "only guardian-tools touches the user's files",
@@ -69,6 +71,13 @@ const BANS: &[Ban] = &[
 
 /// Lines of code (without blank lines, comments and tests) after which a module is to be split.
 const MODULE_LINES: usize = 600;
+
+/// Modules that are longer and still have to be split: how long each may be. A line goes when its
+/// module is split; none is added.
+const TO_SPLIT: &[(&str, usize)] = &[
+    ("crates/guardian-facts/src/shell/builtins.rs", 800),
+    ("crates/guardian-facts/src/shell/control.rs", 700),
+];
 
 /// Modules that are data in the form of code.
 const CATALOGUES: &[&str] = &["crates/guardian-facts/src/catalogue"];
@@ -100,8 +109,12 @@ pub(crate) fn check(path: &Path, content: &str, problems: &mut Vec<Problem>) {
         .lines()
         .filter(|line| !line.trim().is_empty())
         .count();
-    if lines > MODULE_LINES && !CATALOGUES.iter().any(|start| slashed.starts_with(start)) {
-        let message = format!("{lines} lines of code; split a module above {MODULE_LINES}");
+    let limit = TO_SPLIT
+        .iter()
+        .find(|(one, _)| *one == slashed)
+        .map_or(MODULE_LINES, |(_, limit)| *limit);
+    if lines > limit && !CATALOGUES.iter().any(|start| slashed.starts_with(start)) {
+        let message = format!("{lines} lines of code; split a module above {limit}");
         problems.push(Problem {
             path: path.to_path_buf(),
             line: 0,
