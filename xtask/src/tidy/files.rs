@@ -14,7 +14,7 @@ const FOREIGN: &[(&str, &str, &str)] = &[
     ("/wo", "rk/.library", "a machine path"),
     ("/root", "/.cargo", "a machine path"),
     ("/root", "/.pyenv", "a machine path"),
-    ("arti", "factory", "a registry host"),
+    ("arti", "factory/api/", "a registry host"),
     ("index.crates", ".io", "a registry host"),
     ("static.crates", ".io", "a registry host"),
     ("registry.npm", "js.org", "a registry host"),
