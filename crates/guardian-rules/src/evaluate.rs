@@ -218,12 +218,23 @@ fn rule_ids(hits: &[&Hit]) -> Vec<String> {
     ids
 }
 
+/// Each sentence once; what is beyond a readable number is counted.
 fn reasons(hits: &[&Hit]) -> Vec<String> {
-    let mut seen = Vec::new();
+    const SHOWN: usize = 12;
+    let mut seen: Vec<String> = Vec::new();
+    let mut more = 0_usize;
     for hit in hits {
-        if !seen.contains(&hit.reason) {
-            seen.push(hit.reason.clone());
+        if seen.contains(&hit.reason) {
+            continue;
         }
+        if seen.len() < SHOWN {
+            seen.push(hit.reason.clone());
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        seen.push(format!("and {more} more"));
     }
     seen
 }

@@ -124,7 +124,7 @@ pub struct Policy {
     preset: Preset,
     lifted: BTreeSet<String>,
     rules: Vec<Rule>,
-    index: index::Index,
+    pub(crate) index: index::Index,
     ignored_allows: Vec<String>,
     accepted: Vec<AcceptedFile>,
     undecided: Vec<String>,

@@ -2,6 +2,7 @@
 //! devices.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use guardian_facts::{Access, Facts, RootPaths, Target};
 
@@ -73,6 +74,13 @@ const RAW_DEVICES: &[&str] = &[
     "/proc/sys*/**",
     "/sys/**",
 ];
+
+static RAW_DEVICE_GLOBS: LazyLock<Vec<PathGlob>> = LazyLock::new(|| {
+    RAW_DEVICES
+        .iter()
+        .filter_map(|device| PathGlob::shell(&device.replace("/**", "/*")))
+        .collect()
+});
 
 /// What makes a path one that must not be deleted, renamed or re-permissioned as a whole.
 pub(super) fn vital_path(path: &Path, roots: &RootPaths) -> Option<&'static str> {
@@ -150,11 +158,7 @@ fn takes_everything(pattern: &str, base: &Path) -> bool {
 
 /// The access writes a block device or kernel interface.
 pub(super) fn is_raw_device(access: &Access) -> bool {
-    let devices = || {
-        RAW_DEVICES
-            .iter()
-            .filter_map(|device| PathGlob::shell(&device.replace("/**", "/*")))
-    };
+    let devices = || RAW_DEVICE_GLOBS.iter();
     match &access.target {
         Target::Exact(path) => path.path.to_str().is_some_and(|path| {
             // `/sys/**` reaches deeper than a shell pattern does

@@ -153,6 +153,20 @@ impl PathGlob {
 
     /// There is a path that both globs match (a superset where character classes meet).
     pub(crate) fn meets(&self, other: &Self, case: Case) -> bool {
+        // `**/x` against everything beneath a directory
+        let open = |glob: &Self| {
+            glob.alternatives
+                .iter()
+                .any(|one| matches!(one.tokens[..], [Token::Char('/'), Token::All, ..]))
+        };
+        let whole = |glob: &Self| {
+            glob.alternatives
+                .iter()
+                .any(|one| one.tokens.last() == Some(&Token::All))
+        };
+        if open(self) && whole(other) || open(other) && whole(self) {
+            return true;
+        }
         self.alternatives.iter().any(|left| {
             other
                 .alternatives
@@ -456,6 +470,9 @@ fn skippable(token: &Token) -> bool {
 
 /// Simulates the glob as an automaton: time is tokens × characters, whatever the text.
 fn accepts(tokens: &[Token], text: &str, case: Case) -> bool {
+    if !fits_ends(tokens, text, case) {
+        return false;
+    }
     let mut states = vec![false; tokens.len() + 1];
     states[0] = true;
     close(tokens, &mut states);
@@ -489,6 +506,22 @@ fn accepts(tokens: &[Token], text: &str, case: Case) -> bool {
         at_start = c == '/';
     }
     states[tokens.len()]
+}
+
+/// The literal characters at both ends of the glob stand at both ends of the text: most globs are
+/// ruled out by that alone.
+fn fits_ends(tokens: &[Token], text: &str, case: Case) -> bool {
+    let literal = |token: &Token| match token {
+        Token::Char(c) => Some(*c),
+        _ => None,
+    };
+    let mut chars = text.chars().rev();
+    let tail = tokens.iter().rev().map_while(literal);
+    let mut tail_fits = tail.map(|c| chars.next().is_some_and(|found| char_eq(c, found, case)));
+    let mut chars = text.chars();
+    let head = tokens.iter().map_while(literal);
+    let mut head_fits = head.map(|c| chars.next().is_some_and(|found| char_eq(c, found, case)));
+    tail_fits.all(|fits| fits) && head_fits.all(|fits| fits)
 }
 
 fn close(tokens: &[Token], states: &mut [bool]) {

@@ -1,8 +1,9 @@
 //! Which rules can apply to a fact at all, so that a thousand rules cost little more than ten.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
-use guardian_facts::{Access, CommandFact, Target};
+use guardian_facts::{Access, AccessKind, AccessSource, CommandFact, Target};
 
 use super::rule::{Rule, SubjectKind};
 
@@ -16,6 +17,10 @@ pub(crate) struct Index {
     access: Vec<usize>,
     access_by_name: HashMap<String, Vec<usize>>,
     access_by_base: HashMap<String, Vec<usize>>,
+    /// Rules with a glob that is not anchored, or without globs.
+    access_anywhere: Vec<usize>,
+    /// Every other access rule, by the directories that its globs are anchored at.
+    access_anchored: BTreeMap<String, Vec<usize>>,
     all_access: Vec<usize>,
     endpoint: Vec<usize>,
 }
@@ -36,6 +41,7 @@ impl Index {
                 SubjectKind::Access => {
                     index.all_access.push(at);
                     index.insert_access(rule, at);
+                    index.insert_anchors(rule, at);
                 }
                 SubjectKind::Endpoint => index.endpoint.push(at),
             }
@@ -69,6 +75,38 @@ impl Index {
         }
         insert_all(&mut self.access_by_name, names, at);
         insert_all(&mut self.access_by_base, bases, at);
+    }
+
+    fn insert_anchors(&mut self, rule: &Rule, at: usize) {
+        let globs = rule.paths.as_deref().unwrap_or_default();
+        if globs.is_empty() || globs.iter().any(|glob| glob.bases.is_empty()) {
+            self.access_anywhere.push(at);
+            return;
+        }
+        for base in globs.iter().flat_map(|glob| &glob.bases) {
+            self.access_anchored
+                .entry(base.to_lowercase())
+                .or_default()
+                .push(at);
+        }
+    }
+
+    /// Rules that something beneath a directory, or the directory, may match.
+    fn beneath(&self, directory: &Path) -> Vec<usize> {
+        let mut found = self.access_anywhere.clone();
+        for ancestor in directory.ancestors() {
+            let ancestor = ancestor.to_string_lossy().to_lowercase();
+            found.extend(self.access_anchored.get(&ancestor).into_iter().flatten());
+        }
+        let text = directory.to_string_lossy().to_lowercase();
+        let prefix = format!("{}/", text.trim_end_matches('/'));
+        found.extend(
+            self.access_anchored
+                .range(prefix.clone()..)
+                .take_while(|(base, _)| base.starts_with(&prefix))
+                .flat_map(|(_, rules)| rules),
+        );
+        sorted(found)
     }
 
     /// Rules about the call as a whole.
@@ -107,14 +145,24 @@ impl Index {
 
     /// Rules about an access.
     pub(crate) fn for_access(&self, access: &Access) -> Vec<usize> {
-        let Target::Exact(path) = &access.target else {
-            return self.all_access.clone();
+        let path = match &access.target {
+            Target::Exact(path) => path,
+            Target::Pattern { base, .. } => return self.beneath(&base.path),
+            Target::Unknown { .. } => return self.all_access.clone(),
         };
-        if access.recursive {
-            return self.all_access.clone();
+        let written = Path::new(&path.written);
+        // as in matching: neither listings nor walks of file tools reach into a directory
+        let reaches_in = access.recursive
+            && access.kind != AccessKind::List
+            && access.source != AccessSource::Walk;
+        if reaches_in {
+            let mut found = self.beneath(&path.path);
+            if written.is_absolute() && written != path.path {
+                found.extend(self.beneath(written));
+            }
+            return sorted(found);
         }
         let mut found = self.access.clone();
-        let written = std::path::Path::new(&path.written);
         let spellings = [
             Some(path.path.as_path()),
             written.is_absolute().then_some(written),
@@ -165,4 +213,77 @@ fn literal_name(glob: &str) -> Option<&str> {
     let name = glob.rsplit('/').next()?;
     let plain = !name.is_empty() && !name.contains(['*', '?', '[', '{', '}', '\\', ',']);
     (plain && name != "." && name != "~").then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use guardian_facts::{AccessDetail, FileKind, PathFact, Scope, Sensitivity};
+
+    use super::*;
+    use crate::policy::{CompileContext, Layer, Policy, PolicyText, Preset, Trust};
+
+    fn thousand_rules() -> Policy {
+        let rules: String = (0..1000)
+            .map(|number| {
+                let conditions = match number % 4 {
+                    0 => format!("command = [\"tool{number}\", \"run\"]"),
+                    1 => format!("paths = [\"**/secret{number}.txt\"]"),
+                    2 => format!("paths = [\"dir{number}/**\"]"),
+                    _ => format!("program = \"program{number}\""),
+                };
+                format!("[[rule]]\nid = \"r{number}\"\neffect = \"deny\"\n{conditions}\n")
+            })
+            .collect();
+        let text = PolicyText {
+            layer: Layer::User,
+            name: "policy.toml".to_owned(),
+            text: format!("version = 1\n{rules}"),
+            trust: Trust::Untrusted,
+        };
+        let cx = CompileContext {
+            workspace: Some(Path::new("/w")),
+            home: Path::new("/h"),
+            probe: None,
+        };
+        Policy::compile(&[text], Preset::Standard, &cx)
+            .unwrap_or_else(|errors| unreachable!("{errors}"))
+    }
+
+    fn access(path: &str, kind: AccessKind, recursive: bool) -> Access {
+        Access {
+            kind,
+            detail: AccessDetail::Plain,
+            target: Target::Exact(PathFact {
+                written: path.to_owned(),
+                path: path.into(),
+                scope: Scope::Workspace,
+                sensitivity: Sensitivity::default(),
+                kind: Some(FileKind::File),
+                links: 1,
+                identity: None,
+            }),
+            recursive,
+            source: AccessSource::Command(0),
+        }
+    }
+
+    #[test]
+    fn a_fact_meets_few_of_a_thousand_rules() {
+        let policy = thousand_rules();
+        let looked_at = |path: &str, kind, recursive| {
+            policy
+                .index
+                .for_access(&access(path, kind, recursive))
+                .len()
+        };
+        assert_eq!(looked_at("/w/src/main.rs", AccessKind::Read, false), 0);
+        assert_eq!(looked_at("/w/x/secret1.txt", AccessKind::Read, false), 1);
+        assert_eq!(looked_at("/w/dir2/a/b", AccessKind::Write, false), 1);
+        assert_eq!(looked_at("/w", AccessKind::List, true), 0);
+        // what reads all of a directory may meet every floating rule, and those anchored in it
+        assert_eq!(looked_at("/w/dir2", AccessKind::Read, true), 251);
+        assert!(policy.index.for_call("Bash").is_empty());
+    }
 }

@@ -483,7 +483,11 @@ pub(crate) fn threatened_by(paths: &[PathGlob], access: &Access, facts: &Facts) 
             if matched {
                 return Certainty::Yes;
             }
-            if !access.recursive || access.source == AccessSource::Walk {
+            // a listing shows names, not contents; walks of file tools leave denied files out
+            let reaches_in = access.recursive
+                && access.kind != AccessKind::List
+                && access.source != AccessSource::Walk;
+            if !reaches_in {
                 return Certainty::No;
             }
             let beneath = PathGlob::beneath(&resolved);

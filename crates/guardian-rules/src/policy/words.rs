@@ -92,6 +92,16 @@ impl CommandPattern {
         })
     }
 
+    /// No word could be the first one of the pattern: most rules of a program end here.
+    fn misses_first_word(&self, args: &[Word]) -> bool {
+        match self.words.first() {
+            Some(WordPattern::One(first)) => !args
+                .iter()
+                .any(|word| threatens_word(first, word) != Certainty::No),
+            Some(WordPattern::AnyWords) | None => false,
+        }
+    }
+
     fn tail_allows(&self, tail: &[Word]) -> bool {
         match self.tail {
             Tail::Any => true,
@@ -109,6 +119,9 @@ impl CommandPattern {
             return Certainty::No;
         }
         let args = command.argv.get(1..).unwrap_or(&[]);
+        if self.misses_first_word(args) {
+            return Certainty::No;
+        }
         let reached = places(&self.words, args, threatens_word, Skip::Options);
         let words = reached.iter().copied().max().unwrap_or(Certainty::No);
         let tail = match self.tail {
