@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use guardian_facts::input::BashInput;
 use guardian_tools::bash::environment::{CallPlaces, prepare};
 use guardian_tools::bash::{
-    Abort, BashContext, BashLimits, BashRequest, BashResult, OutputSink, OutputStream, Shell,
-    run_bash,
+    Abort, BashContext, BashLimits, BashRequest, BashResult, OutputSink, OutputStream,
+    SandboxRequest, Shell, run_bash,
 };
 use guardian_tools::{
     Bound, BoundInput, BoundTarget, FailureCode, FileLimits, HiddenFiles, Permitted, ToolContext,
@@ -170,6 +170,7 @@ impl Host {
                 tool_call_id: passage.request.tool_call_id.clone(),
             }),
             limits: BashLimits::standard(),
+            sandbox: SandboxRequest::off(),
         };
         Ok((request, context))
     }
