@@ -61,7 +61,12 @@ fn skipped(bytes: &[u8], at: usize) -> Result<usize, ()> {
                 Some(b'\\') if escapes => position += 2,
                 Some(byte) if *byte == close => return Ok(position + 1 - at),
                 // Live code inside quotes is not looked into here.
-                Some(b'$' | b'`') if close == b'"' => return Err(()),
+                Some(b'`') if close == b'"' => return Err(()),
+                Some(b'$') if close == b'"' => match bytes.get(position + 1) {
+                    Some(b'(' | b'[') => return Err(()),
+                    Some(b'{') => position += balanced(bytes, position, position + 1)?,
+                    _ => position += 1,
+                },
                 Some(_) => position += 1,
             }
         }
@@ -118,6 +123,7 @@ fn expression_at(raw: &str, start: usize) -> Result<Option<Expression>, ()> {
     let bytes = raw.as_bytes();
     let mut depth = 0usize;
     let mut commas = Vec::new();
+    let mut dots = false;
     let mut position = start + 1;
     loop {
         let skip = skipped(bytes, position)?;
@@ -128,9 +134,18 @@ fn expression_at(raw: &str, start: usize) -> Result<Option<Expression>, ()> {
         match bytes.get(position) {
             None => return Ok(None),
             Some(b'{') => depth += 1,
-            Some(b'}') if depth == 0 => break,
+            // bash closes only where a comma or `..` was seen before.
+            Some(b'}') if depth == 0 && (!commas.is_empty() || dots) => break,
+            Some(b'}') if depth == 0 => {}
             Some(b'}') => depth -= 1,
             Some(b',') if depth == 0 => commas.push(position),
+            Some(b'.')
+                if depth == 0
+                    && bytes.get(position + 1) == Some(&b'.')
+                    && bytes.get(position + 2) != Some(&b'}') =>
+            {
+                dots = true;
+            }
             Some(_) => {}
         }
         position += 1;
@@ -138,6 +153,9 @@ fn expression_at(raw: &str, start: usize) -> Result<Option<Expression>, ()> {
     let end = position + 1;
     if commas.is_empty() {
         let inner = raw.get(start + 1..position).unwrap_or("");
+        if inner.contains(['{', ',']) {
+            return Err(());
+        }
         if inner.contains("..") {
             return Ok(sequence(inner)?.map(|alternatives| Expression {
                 start,
@@ -269,6 +287,8 @@ mod tests {
         check("{\"a,b\",c}", &["\"a,b\"", "c"]);
         check("{a\\,b,c}", &["a\\,b", "c"]);
         check("{}", &["{}"]);
+        check("{a},b}", &["a}", "b"]);
+        check("{a}{b,c}", &["{a}b", "{a}c"]);
     }
 
     #[test]

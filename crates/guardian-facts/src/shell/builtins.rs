@@ -343,17 +343,12 @@ impl Reader<'_> {
                 }
             }
             Builtin::Hash => {
-                let plain = call
-                    .argv
-                    .iter()
-                    .skip(1)
-                    .all(|word| matches!(values::as_literal(word), Some("-r" | "-l" | "-t")));
-                if !plain
-                    && call.argv.iter().skip(1).any(|word| {
-                        could_be_option(word)
-                            || values::as_literal(word).is_some_and(|text| text.starts_with('-'))
-                    })
-                {
+                let renames = call.argv.iter().skip(1).any(|word| {
+                    could_be_option(word)
+                        || values::as_literal(word)
+                            .is_some_and(|text| text.starts_with('-') && text.contains('p'))
+                });
+                if renames {
                     state.tainted = Some(Rc::from("`hash` may have renamed programs"));
                     self.opaque(index, "hash", "it changes what names run");
                 }

@@ -268,9 +268,9 @@ impl Reader<'_> {
                 list,
                 written,
                 output,
-                span,
             } => {
-                let part = self.process(list, written, *output, *span, state);
+                let part = self.process(list, written, *output, state);
+                fields.push(Part::Literal("/dev/fd/".to_owned()));
                 fields.push(part);
             }
             Piece::Arithmetic {

@@ -20,6 +20,7 @@ mod control;
 mod execution_variables;
 mod expand;
 mod fork_bomb;
+mod git_config;
 mod loose;
 mod nested;
 mod parameters;

@@ -35,12 +35,19 @@ impl Reader<'_> {
         if judgement.effects_known == Effects::Opaque && judgement.opaque.is_empty() {
             self.opaque(index, "opaque", "it is not known what it does");
         }
-        let state = state.clone();
+        let mut state = state.clone();
+        for directory in &judgement.cwd {
+            let text = self.recall(directory);
+            state.cwd = self.directory(&text, &state);
+        }
         self.paths(index, judgement, &state);
         for host in &judgement.hosts {
             self.endpoint(index, host);
         }
-        let beneath = false;
+        for condition in &judgement.conditions {
+            self.condition(index, *condition, &state);
+        }
+        let beneath = judgement.nested_beneath;
         for nested in &judgement.nested {
             let scope = |scope: &mut super::reader::Scope| {
                 scope.inside = Some(index);
@@ -57,14 +64,12 @@ impl Reader<'_> {
         for path in &judgement.paths {
             let text = self.recall(&path.word);
             if values::worst(&text) == Some(Kind::Remote)
-                && path.word.display().starts_with("<(")
+                && super::values::is_process(&text)
                 && path.kind == AccessKind::Execute
             {
                 self.add_effect(index, Effect::RunsRemoteCode);
             }
-            if let [Part::Unknown { written, .. }] = text.as_slice()
-                && (written.starts_with("<(") || written.starts_with(">("))
-            {
+            if super::values::is_process(&text) {
                 continue;
             }
             let Some(target) = self.place(&text, state) else {
@@ -226,7 +231,20 @@ impl Reader<'_> {
         if values::as_literal(&text)
             .is_some_and(|text| matches!(text, "/dev/stdin" | "/dev/fd/0" | "-"))
         {
+            let shells = ["bash", "sh", "dash", "zsh", "ksh", "rbash"];
+            let is_shell = self
+                .facts
+                .commands
+                .get(index)
+                .and_then(|fact| fact.program.name.as_deref())
+                .is_some_and(|name| shells.contains(&name));
             match input.stdin.clone() {
+                Stdin::Text(text) if !is_shell => {
+                    let shown = text.display();
+                    self.scan_opaque(&shown, index);
+                    self.opaque(index, "stdin-code", "it runs code from its input");
+                    return;
+                }
                 Stdin::Text(text) => return self.shell_text(index, &text, false, input, state),
                 Stdin::Empty => return,
                 Stdin::File(_) | Stdin::Pipe => {
@@ -402,7 +420,6 @@ impl Reader<'_> {
         list: &Rc<super::syntax::List>,
         written: &str,
         output: bool,
-        _span: Span,
         state: &State,
     ) -> Part {
         let first = self.facts.commands.len();

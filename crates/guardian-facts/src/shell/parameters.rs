@@ -240,6 +240,12 @@ impl Reader<'_> {
             },
             _ => Some(true),
         };
+        let list = parameter.name == "@" || parameter.index.as_deref().is_some_and(is_all);
+        if list && quoted && values.is_empty() {
+            // No field at all, or what the word gives.
+            self.alternative_value(word, state, quoted);
+            return vec![vec![listed(&parameter.written, Kind::Any)]];
+        }
         let use_word = if kind == '+' {
             known
         } else {

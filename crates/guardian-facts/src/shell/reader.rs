@@ -92,6 +92,8 @@ pub(super) struct Reader<'a> {
     pub(super) defined: Vec<(String, Rc<Command>)>,
     /// Files that a command wrote from the network.
     pub(super) downloaded: BTreeSet<PathBuf>,
+    /// Repositories that were looked at, by working directory.
+    pub(super) repositories: BTreeMap<PathBuf, Result<PathBuf, String>>,
     /// Kinds of unknown parts by their written text, for words that come back from the catalogue.
     pub(super) kinds: BTreeMap<String, Kind>,
     /// Every exit that `break`, `continue` and `return` may take is followed, `exit` too.
@@ -122,6 +124,7 @@ impl<'a> Reader<'a> {
             called: BTreeSet::new(),
             defined: Vec::new(),
             downloaded: BTreeSet::new(),
+            repositories: BTreeMap::new(),
             kinds: BTreeMap::new(),
             steps: 0,
             exhausted: false,

@@ -96,9 +96,7 @@ impl Reader<'_> {
         }
         if node.feeds_stdin {
             let network = is_network(&target);
-            let process = target.iter().any(|part| {
-                matches!(part, values::Part::Unknown { written, .. } if written.starts_with("<("))
-            });
+            let process = values::is_process(&target);
             let stdin = match kind {
                 RedirectKind::Duplicate => self.scope.input.stdin.clone(),
                 _ if process => Stdin::Pipe,
@@ -149,11 +147,7 @@ impl Reader<'_> {
     }
 
     fn touch(&mut self, node: &RedirectNode, target: &Text, result: &mut Redirects) {
-        let process = target.iter().any(|part| {
-            matches!(part, values::Part::Unknown { written, .. }
-                if written.starts_with("<(") || written.starts_with(">("))
-        });
-        if process && target.len() == 1 {
+        if values::is_process(target) {
             return;
         }
         let (kind, detail) = match node.kind {

@@ -44,6 +44,7 @@ pub(super) fn check(text: &str, trace: &Trace, origin: Origin) -> Option<Problem
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
+        // It takes these reserved words for commands.
         if node.kind() == "command_name" && !node.is_missing() {
             let start = node.start_byte();
             let known = starts.binary_search(&start).is_ok();
@@ -51,7 +52,12 @@ pub(super) fn check(text: &str, trace: &Trace, origin: Origin) -> Option<Problem
                 .inert
                 .iter()
                 .any(|(from, to)| *from <= start && start < *to);
-            if !known && !accounted {
+            let keyword = matches!(
+                text.get(start..node.end_byte()),
+                Some("time" | "coproc" | "!" | "{" | "}")
+            );
+            let descriptor = text.get(start..).is_some_and(is_descriptor_variable);
+            if !known && !accounted && !keyword && !descriptor {
                 return Some(problem(
                     start,
                     node.end_byte(),
@@ -71,6 +77,13 @@ pub(super) fn check(text: &str, trace: &Trace, origin: Origin) -> Option<Problem
             }
         }
     }
+}
+
+/// `{name}<` and `{name}>`: a redirect whose descriptor goes into a variable.
+fn is_descriptor_variable(text: &str) -> bool {
+    text.strip_prefix('{')
+        .and_then(|text| text.split_once('}'))
+        .is_some_and(|(name, rest)| super::expand::is_name(name) && rest.starts_with(['<', '>']))
 }
 
 fn problem(start: usize, end: usize, origin: Origin, code: &'static str, reason: &str) -> Problem {

@@ -148,7 +148,6 @@ pub(super) enum Piece {
         list: Rc<List>,
         written: Rc<str>,
         output: bool,
-        span: Span,
     },
     /// `$((…))`, `$[…]`.
     Arithmetic {

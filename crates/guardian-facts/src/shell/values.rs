@@ -397,3 +397,9 @@ pub(super) fn join_ways(left: Option<State>, right: Option<State>) -> Option<Sta
         (one, other) => one.or(other),
     }
 }
+
+/// The file name of a process substitution.
+pub(super) fn is_process(text: &[Part]) -> bool {
+    matches!(text, [Part::Literal(_), Part::Unknown { written, .. }]
+        if written.starts_with("<(") || written.starts_with(">("))
+}

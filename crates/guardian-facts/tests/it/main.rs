@@ -10,5 +10,7 @@ mod extract;
 mod input;
 mod laws;
 mod place;
+mod shell_oracle;
 mod snapshots;
+mod support;
 mod world;

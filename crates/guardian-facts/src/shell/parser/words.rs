@@ -319,7 +319,6 @@ impl Parser<'_> {
             list: Rc::new(list),
             written: Rc::from(self.slice(start, self.pos)),
             output,
-            span: self.span(start, self.pos),
         })
     }
 

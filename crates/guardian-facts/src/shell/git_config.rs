@@ -1,0 +1,376 @@
+//! Is the repository that git would discover clean? Git runs what a repository's config says
+//! (SPEC §6.1): read-only git is only known to be read-only when nothing in it names a program.
+
+use std::path::{Path, PathBuf};
+
+use super::reader::Reader;
+use super::values::State;
+use crate::command::Condition;
+use crate::{CodeFile, FileKind};
+
+/// Largest config that is read, in bytes.
+const MAX_CONFIG: usize = 64 * 1024;
+/// Entries of the hooks directory that are looked at.
+const MAX_HOOKS: usize = 256;
+
+/// `section.key` and `section.*.key` that name no program and lead nowhere else. Everything that
+/// is not listed makes the config unclean.
+const HARMLESS: &[&str] = &[
+    "core.repositoryformatversion",
+    "core.filemode",
+    "core.bare",
+    "core.logallrefupdates",
+    "core.ignorecase",
+    "core.precomposeunicode",
+    "core.protecthfs",
+    "core.protectntfs",
+    "core.symlinks",
+    "core.autocrlf",
+    "core.safecrlf",
+    "core.eol",
+    "core.abbrev",
+    "core.quotepath",
+    "core.untrackedcache",
+    "core.preloadindex",
+    "core.longpaths",
+    "core.compression",
+    "core.commentchar",
+    "core.whitespace",
+    "core.sparsecheckout",
+    "core.sparsecheckoutcone",
+    "core.multipackindex",
+    "core.commitgraph",
+    "core.splitindex",
+    "core.fscache",
+    "extensions.objectformat",
+    "extensions.refstorage",
+    "remote.*.url",
+    "remote.*.fetch",
+    "remote.*.push",
+    "remote.*.pushurl",
+    "remote.*.tagopt",
+    "remote.*.prune",
+    "remote.*.mirror",
+    "remote.*.gh-resolved",
+    "remote.pushdefault",
+    "branch.*.remote",
+    "branch.*.merge",
+    "branch.*.rebase",
+    "branch.*.pushremote",
+    "branch.*.description",
+    "branch.*.vscode-merge-base",
+    "branch.*.gh-merge-base",
+    "branch.*.base",
+    "branch.sort",
+    "branch.autosetupmerge",
+    "branch.autosetuprebase",
+    "user.name",
+    "user.email",
+    "user.useconfigonly",
+    "author.name",
+    "author.email",
+    "committer.name",
+    "committer.email",
+    "init.defaultbranch",
+    "pull.rebase",
+    "pull.ff",
+    "push.default",
+    "push.autosetupremote",
+    "push.followtags",
+    "fetch.prune",
+    "fetch.prunetags",
+    "fetch.parallel",
+    "merge.conflictstyle",
+    "merge.ff",
+    "merge.renamelimit",
+    "rebase.autosquash",
+    "rebase.autostash",
+    "rerere.enabled",
+    "rerere.autoupdate",
+    "diff.algorithm",
+    "diff.renames",
+    "diff.renamelimit",
+    "diff.colormoved",
+    "diff.mnemonicprefix",
+    "diff.noprefix",
+    "diff.submodule",
+    "log.date",
+    "log.decorate",
+    "log.abbrevcommit",
+    "log.follow",
+    "status.short",
+    "status.branch",
+    "status.showuntrackedfiles",
+    "status.submodulesummary",
+    "commit.gpgsign",
+    "commit.verbose",
+    "tag.gpgsign",
+    "tag.sort",
+    "gc.auto",
+    "gc.autodetach",
+    "gc.pruneexpire",
+    "gc.reflogexpire",
+    "maintenance.auto",
+    "maintenance.strategy",
+    "submodule.*.url",
+    "submodule.*.active",
+    "submodule.active",
+    "submodule.recurse",
+    "index.version",
+    "index.threads",
+    "index.skiphash",
+    "pack.threads",
+    "pack.windowmemory",
+    "feature.manyfiles",
+    "help.autocorrect",
+    "lfs.repositoryformatversion",
+    "column.ui",
+    "transfer.fsckobjects",
+    "receive.denycurrentbranch",
+    "receive.advertisepushoptions",
+    "http.postbuffer",
+];
+
+impl Reader<'_> {
+    /// Checks what must hold for a judgement; where it does not, the command is opaque.
+    pub(super) fn condition(&mut self, index: usize, condition: Condition, state: &State) {
+        let result = self.repository(state);
+        match (condition, result) {
+            (_, Err(reason)) => self.opaque(index, "git-config", reason),
+            (Condition::CleanGitConfig, Ok(_)) => {}
+            (Condition::UnchangedGitHooks, Ok(git)) => self.hooks(index, &git),
+        }
+    }
+
+    /// The git directory that git would find from here, when it is the workspace's own and clean.
+    fn repository(&mut self, state: &State) -> Result<PathBuf, String> {
+        let Some(cwd) = state.cwd.as_deref() else {
+            return Err("in which repository git runs is not known".to_owned());
+        };
+        if let Some(known) = self.repositories.get(cwd) {
+            return known.clone();
+        }
+        let answer = self.look_at_repository(cwd);
+        self.repositories.insert(cwd.to_path_buf(), answer.clone());
+        answer
+    }
+
+    fn look_at_repository(&self, cwd: &Path) -> Result<PathBuf, String> {
+        let probe = self.cx.probe;
+        let Some(workspace) = self.cx.roots.workspace.as_deref() else {
+            return Err("the session has no workspace".to_owned());
+        };
+        let resolved = probe.resolve(cwd).path;
+        if !resolved.starts_with(workspace) {
+            return Err("git runs outside the workspace".to_owned());
+        }
+        for directory in resolved.ancestors() {
+            let head = probe.resolve(&directory.join("HEAD")).kind;
+            let objects = probe.resolve(&directory.join("objects")).kind;
+            if head.is_some() && objects.is_some() {
+                return Err(format!(
+                    "`{}` could be a git directory itself",
+                    directory.display()
+                ));
+            }
+            let git = directory.join(".git");
+            let found = probe.resolve(&git);
+            match found.kind {
+                None if directory == workspace => {
+                    return Err("the workspace has no git directory of its own".to_owned());
+                }
+                None => {}
+                Some(FileKind::Directory) if directory == workspace && found.path == git => {
+                    return self.look_at_config(&git).map(|()| git);
+                }
+                Some(_) => {
+                    return Err(format!(
+                        "`{}` is not the workspace's own git directory",
+                        git.display()
+                    ));
+                }
+            }
+        }
+        Err("there is no repository".to_owned())
+    }
+
+    fn look_at_config(&self, git: &Path) -> Result<(), String> {
+        let probe = self.cx.probe;
+        for name in [
+            "commondir",
+            "config.worktree",
+            "objects/info/http-alternates",
+        ] {
+            if probe.resolve(&git.join(name)).kind.is_some() {
+                return Err(format!("the git directory has a file `{name}`"));
+            }
+        }
+        let config = git.join("config");
+        let Some(content) = probe.read_file(&config, MAX_CONFIG) else {
+            return match probe.resolve(&config).kind {
+                None => Ok(()),
+                Some(_) => Err("the repository's config cannot be read".to_owned()),
+            };
+        };
+        if content.size > MAX_CONFIG as u64 {
+            return Err("the repository's config is too large to be read".to_owned());
+        }
+        let Ok(text) = String::from_utf8(content.head) else {
+            return Err("the repository's config is not text".to_owned());
+        };
+        check(&text)
+    }
+
+    fn hooks(&mut self, index: usize, git: &Path) {
+        let directory = git.join("hooks");
+        let names = match self.cx.probe.list(&directory, MAX_HOOKS) {
+            Some(names) => names,
+            None if self.cx.probe.resolve(&directory).kind.is_none() => return,
+            None => {
+                self.opaque(
+                    index,
+                    "git-hooks",
+                    "the repository's hooks cannot be listed",
+                );
+                return;
+            }
+        };
+        let live: Vec<String> = names
+            .into_iter()
+            .filter(|name| !name.ends_with(".sample"))
+            .collect();
+        if live.is_empty() {
+            return;
+        }
+        for name in &live {
+            let Some(path) = directory.join(name).to_str().map(str::to_owned) else {
+                continue;
+            };
+            let path = self.cx.place(&path, Path::new("/"));
+            let hash = self
+                .cx
+                .probe
+                .read_file(&path.path, 0)
+                .map(|content| content.hash)
+                .filter(|hash| !hash.is_empty());
+            self.facts.code_files.push(CodeFile {
+                path,
+                hash,
+                command: index,
+            });
+        }
+        self.opaque(
+            index,
+            "git-hooks",
+            format!("the repository's hooks may run ({})", live.join(", ")),
+        );
+    }
+}
+
+/// Reads a config text; the reason when it is not clean.
+fn check(text: &str) -> Result<(), String> {
+    let mut section = String::new();
+    let mut subsection = false;
+    let mut continued = false;
+    for line in text.lines() {
+        let mut rest = line.trim();
+        let ends_open = rest.ends_with('\\');
+        if continued {
+            continued = ends_open;
+            continue;
+        }
+        if rest.is_empty() || rest.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(inner) = rest.strip_prefix('[') {
+            let Some(end) = closing(inner) else {
+                return Err("the repository's config is not understood".to_owned());
+            };
+            let header = inner.get(..end).unwrap_or("").trim();
+            rest = inner.get(end + 1..).unwrap_or("").trim();
+            match header.split_once(char::is_whitespace) {
+                Some((name, _)) => {
+                    section = name.to_ascii_lowercase();
+                    subsection = true;
+                }
+                None => {
+                    let (name, sub) = header
+                        .split_once('.')
+                        .map_or((header, false), |(name, _)| (name, true));
+                    section = name.to_ascii_lowercase();
+                    subsection = sub;
+                }
+            }
+            if rest.is_empty() || rest.starts_with(['#', ';']) {
+                continue;
+            }
+        }
+        continued = ends_open;
+        let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
+        let key = key.trim().to_ascii_lowercase();
+        let full = if subsection {
+            format!("{section}.*.{key}")
+        } else {
+            format!("{section}.{key}")
+        };
+        let harmless = HARMLESS.contains(&full.as_str())
+            || (full == "core.fsmonitor" && value.trim() == "false");
+        if !harmless {
+            return Err(format!("the repository's config sets `{section}.{key}`"));
+        }
+    }
+    Ok(())
+}
+
+/// Offset of the `]` that closes a section header.
+fn closing(text: &str) -> Option<usize> {
+    let mut quoted = false;
+    let mut escaped = false;
+    for (at, character) in text.char_indices() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ']' if !quoted => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn an_ordinary_config_is_clean() {
+        let text = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote \"origin\"]\n\turl = https://example.com/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n";
+        assert_eq!(check(text), Ok(()));
+    }
+
+    #[test]
+    fn what_names_a_program_is_not_clean() {
+        for text in [
+            "[core]\n\tfsmonitor = ./x",
+            "[core] hooksPath = x",
+            "[CORE]\n\tsshCommand = x",
+            "[diff]\n external = x",
+            "[diff \"x\"]\n textconv = x",
+            "[filter \"x\"]\n clean = x",
+            "[filter.x]\n clean = x",
+            "[alias]\n st = !x",
+            "[include]\n path = x",
+            "[includeIf \"gitdir:x\"]\n path = x",
+            "[user]\n name = a \\\n b\n[core]\n pager = x",
+            "[gpg]\n program = x",
+            "[credential]\n helper = x",
+            "[pager]\n log = x",
+            "[core]\n worktree = /x",
+            "[remote \"o\"]\n vcs = x",
+            "[branch \"a]b\"]\n remote = o\n[core]\n editor = x",
+            "[broken",
+        ] {
+            assert!(check(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The oracle: bash itself runs generated programs with stub commands that log their argv. Every
+//! logged command must be in the reading, or the reading must be Partial.
+//!
+//! `GUARDIAN_ORACLE_PROGRAMS` and `GUARDIAN_ORACLE_SEED` ask for more, and for others
+//! (`cargo xtask fuzz shell`).
+
+mod bash;
+mod generate;
+mod mutate;
+
+use guardian_facts::{CommandFact, Effects, Facts, Reading, Word, WordPart};
+
+use crate::support::Machine;
+use bash::Bash;
+
+/// Does the logged command line fit the command fact?
+fn fits(fact: &CommandFact, logged: &[String]) -> bool {
+    let Some((program, args)) = logged.split_first() else {
+        return true;
+    };
+    let Some((first, rest)) = fact.argv.split_first() else {
+        return false;
+    };
+    if first.may_split() {
+        return words_fit(&fact.argv, logged);
+    }
+    let base = first
+        .as_literal()
+        .map(|text| text.rsplit('/').next().unwrap_or(text).to_owned());
+    let program_fits = match base {
+        Some(base) => base == *program,
+        None => true,
+    };
+    program_fits && words_fit(rest, args)
+}
+
+fn words_fit(words: &[Word], args: &[String]) -> bool {
+    let Some((word, rest)) = words.split_first() else {
+        return args.is_empty();
+    };
+    if word.may_split() {
+        let least = usize::from(!word.literal_prefix().is_empty());
+        return (least..=args.len()).any(|count| {
+            let head = args
+                .first()
+                .is_none_or(|arg| count == 0 || arg.starts_with(word.literal_prefix()));
+            head && words_fit(rest, args.get(count..).unwrap_or(&[]))
+        });
+    }
+    match args.split_first() {
+        Some((arg, others)) => parts_fit(&word.parts, arg) && words_fit(rest, others),
+        None => false,
+    }
+}
+
+fn parts_fit(parts: &[WordPart], text: &str) -> bool {
+    let Some((part, rest)) = parts.split_first() else {
+        return text.is_empty();
+    };
+    match part {
+        WordPart::Literal(known) => text
+            .strip_prefix(known.as_str())
+            .is_some_and(|text| parts_fit(rest, text)),
+        _ if rest.is_empty() => true,
+        _ => (0..=text.len())
+            .filter(|at| text.is_char_boundary(*at))
+            .any(|at| text.get(at..).is_some_and(|text| parts_fit(rest, text))),
+    }
+}
+
+fn missing(facts: &Facts, log: &[Vec<String>]) -> Option<Vec<String>> {
+    let wrappers = ["bash", "sh", "env", "xargs"];
+    let opaque_wrapper = facts.commands.iter().any(|fact| {
+        fact.effects_known == Effects::Opaque
+            && !fact.wrapper
+            && fact
+                .program
+                .name
+                .as_deref()
+                .is_some_and(|name| wrappers.contains(&name))
+    });
+    if facts.reading == Reading::Partial || opaque_wrapper {
+        return None;
+    }
+    log.iter()
+        .find(|logged| !facts.commands.iter().any(|fact| fits(fact, logged)))
+        .cloned()
+}
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(otherwise)
+}
+
+struct Count {
+    programs: usize,
+    complete: usize,
+    logged: usize,
+}
+
+fn run(programs: impl Iterator<Item = String>) -> Count {
+    let bash = Bash::new();
+    let machine = Machine::new();
+    let mut count = Count {
+        programs: 0,
+        complete: 0,
+        logged: 0,
+    };
+    let mut misses = Vec::new();
+    for program in programs {
+        count.programs += 1;
+        let facts = machine.read(&program);
+        if facts.reading == Reading::Partial {
+            continue;
+        }
+        count.complete += 1;
+        let log = bash.run(&program);
+        count.logged += log.len();
+        if let Some(command) = missing(&facts, &log) {
+            misses.push(format!(
+                "--- {command:?} is not in the reading of\n{program}\n"
+            ));
+            if misses.len() >= 12 {
+                break;
+            }
+        }
+    }
+    assert!(
+        misses.is_empty(),
+        "{} misses:\n{}",
+        misses.len(),
+        misses.join("\n")
+    );
+    count
+}
+
+#[test]
+fn no_executed_command_is_missing_from_a_complete_reading_of_generated_programs() {
+    let seed = number("GUARDIAN_ORACLE_SEED", 1);
+    let programs = number("GUARDIAN_ORACLE_PROGRAMS", 500);
+    let count = run((0..programs).map(|index| generate::program(seed * 1_000_003 + index)));
+    assert!(
+        count.complete * 3 > count.programs,
+        "only {} of {} are Complete",
+        count.complete,
+        count.programs
+    );
+    assert!(
+        count.logged > count.complete,
+        "only {} commands ran",
+        count.logged
+    );
+}
+
+#[test]
+fn no_executed_command_is_missing_from_a_complete_reading_of_mutated_cases() {
+    let seed = number("GUARDIAN_ORACLE_SEED", 1);
+    let programs = number("GUARDIAN_ORACLE_PROGRAMS", 500);
+    let count = run((0..programs).filter_map(|index| mutate::program(seed * 1_000_003 + index)));
+    assert!(
+        count.complete * 4 > count.programs,
+        "only {} of {} are Complete",
+        count.complete,
+        count.programs
+    );
+}

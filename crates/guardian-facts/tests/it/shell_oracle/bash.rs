@@ -1,0 +1,89 @@
+//! bash with nothing but stubs on its PATH.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+/// Stub programs. Those that begin with `no` fail.
+pub(crate) const STUBS: &[&str] = &[
+    "foo", "bar", "baz", "nope", "rm", "touch", "ls", "cat", "git", "curl", "echo2", "sudo",
+    "grep", "sed", "awk", "wc", "head", "tail", "tee", "sort", "find", "python3", "node", "npm",
+    "cargo", "make", "cp", "mv", "mkdir", "date", "diff", "jq", "rg", "uniq", "tr", "cut", "ps",
+    "id", "stat", "basename", "dirname", "seq", "mktemp", "chmod", "wget", "ssh", "docker",
+    "sleep",
+];
+
+pub(crate) struct Bash {
+    directory: tempfile::TempDir,
+}
+
+impl Bash {
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let bin = directory.path().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        let stub = directory.path().join("stub");
+        let script = "#!/bin/bash\nprintf '%s\\037' \"${0##*/}\" \"$@\" $'\\036' >>\"$ORACLE_LOG\"\necho \"out ${0##*/}\"\n[[ ${0##*/} != no* ]]\n";
+        std::fs::write(&stub, script).unwrap();
+        std::fs::set_permissions(&stub, PermissionsExt::from_mode(0o755)).unwrap();
+        for name in STUBS {
+            std::os::unix::fs::symlink(&stub, bin.join(name)).unwrap();
+        }
+        for (name, target) in [
+            ("bash", "/bin/bash"),
+            ("sh", "/bin/bash"),
+            ("env", "/usr/bin/env"),
+            ("xargs", "/usr/bin/xargs"),
+        ] {
+            std::os::unix::fs::symlink(target, bin.join(name)).unwrap();
+        }
+        Self { directory }
+    }
+
+    /// Runs a program in an empty directory tree and returns the argv of every stub that ran.
+    ///
+    /// The caller keeps programs harmless: only builtins and stubs are within reach.
+    pub(crate) fn run(&self, program: &str) -> Vec<Vec<String>> {
+        let work = tempfile::tempdir_in(self.directory.path()).unwrap();
+        // A log of its own: what an earlier program left in the background may still write.
+        let log = work.path().join("log");
+        let home = work.path().join("a/b/c/d/e/dev");
+        let inner = home.join("proj");
+        std::fs::create_dir_all(inner.join("src/sub")).unwrap();
+        std::fs::create_dir_all(inner.join("docs")).unwrap();
+        std::fs::write(inner.join("data.txt"), "one two\nthree\n").unwrap();
+        Command::new("/usr/bin/timeout")
+            .args([
+                "-s",
+                "KILL",
+                "5",
+                "/bin/bash",
+                "--norc",
+                "--noprofile",
+                "-c",
+                program,
+            ])
+            .env_clear()
+            .env("PATH", self.directory.path().join("bin"))
+            .env("HOME", &home)
+            .env("ORACLE_LOG", &log)
+            .env("PI_SCRATCH_DIR", "/data/scratch/s1")
+            .env("GUARDIAN_SCRATCH_DIR", "/data/scratch/s1")
+            .env("LC_ALL", "C.UTF-8")
+            .current_dir(&inner)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        let log = std::fs::read(&log).unwrap_or_default();
+        String::from_utf8_lossy(&log)
+            .replace(home.to_str().unwrap(), "/home/dev")
+            .split("\u{1e}\u{1f}")
+            .filter(|record| !record.is_empty())
+            .map(|record| {
+                let record = record.strip_suffix('\u{1f}').unwrap_or(record);
+                record.split('\u{1f}').map(str::to_owned).collect()
+            })
+            .collect()
+    }
+}
