@@ -44,6 +44,14 @@ impl Reader<'_> {
         let Some(raw) = &word.braces else {
             return self.fields_of(&word.pieces, state, Splitting::Fields);
         };
+        if raw.contains("=~") || raw.contains(":~") {
+            // Whether the tilde counts depends on what the word was before the braces.
+            self.partial_at(
+                word.span,
+                "brace-expansion",
+                "a tilde behind braces is not followed",
+            );
+        }
         match braces::expand(raw) {
             Ok(None) => self.fields_of(&word.pieces, state, Splitting::Fields),
             Ok(Some(words)) => {

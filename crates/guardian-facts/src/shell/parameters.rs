@@ -74,7 +74,14 @@ impl Reader<'_> {
                 for part in parts {
                     self.arithmetic(part, parameter.span, state);
                 }
-                values = changed(values, &parameter.written);
+                let list = matches!(parameter.name.as_str(), "@" | "*")
+                    || parameter.index.as_deref().is_some_and(is_all);
+                // `${@:0}` begins with `$0`, whatever the list holds.
+                values = if list {
+                    vec![vec![listed(&parameter.written, Kind::Any)]]
+                } else {
+                    changed(values, &parameter.written)
+                };
             }
             Operation::Transform(letter) => {
                 if *letter == 'P' {

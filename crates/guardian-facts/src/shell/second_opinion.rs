@@ -13,6 +13,12 @@ use tree_sitter::{ParseOptions, Tree};
 use super::parser::{Origin, Problem, Trace};
 use crate::Span;
 
+/// Reserved words that it takes for commands after an error, or always (`time`, `coproc`).
+const RESERVED: [&str; 20] = [
+    "time", "coproc", "!", "{", "}", "if", "then", "elif", "else", "fi", "for", "while", "until",
+    "do", "done", "case", "esac", "select", "function", "[[",
+];
+
 thread_local! {
     static PARSER: RefCell<Option<tree_sitter::Parser>> = const { RefCell::new(None) };
 }
@@ -52,10 +58,9 @@ pub(super) fn check(text: &str, trace: &Trace, origin: Origin) -> Option<Problem
                 .inert
                 .iter()
                 .any(|(from, to)| *from <= start && start < *to);
-            let keyword = matches!(
-                text.get(start..node.end_byte()),
-                Some("time" | "coproc" | "!" | "{" | "}")
-            );
+            let keyword = text
+                .get(start..node.end_byte())
+                .is_some_and(|word| RESERVED.contains(&word));
             let descriptor = text.get(start..).is_some_and(is_descriptor_variable);
             if !known && !accounted && !keyword && !descriptor {
                 return Some(problem(

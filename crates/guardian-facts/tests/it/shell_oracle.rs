@@ -139,7 +139,7 @@ fn run(programs: impl Iterator<Item = String>) -> Count {
 #[test]
 fn no_executed_command_is_missing_from_a_complete_reading_of_generated_programs() {
     let seed = number("GUARDIAN_ORACLE_SEED", 1);
-    let programs = number("GUARDIAN_ORACLE_PROGRAMS", 500);
+    let programs = number("GUARDIAN_ORACLE_PROGRAMS", 300);
     let count = run((0..programs).map(|index| generate::program(seed * 1_000_003 + index)));
     assert!(
         count.complete * 3 > count.programs,
@@ -157,7 +157,7 @@ fn no_executed_command_is_missing_from_a_complete_reading_of_generated_programs(
 #[test]
 fn no_executed_command_is_missing_from_a_complete_reading_of_mutated_cases() {
     let seed = number("GUARDIAN_ORACLE_SEED", 1);
-    let programs = number("GUARDIAN_ORACLE_PROGRAMS", 500);
+    let programs = number("GUARDIAN_ORACLE_PROGRAMS", 300);
     let count = run((0..programs).filter_map(|index| mutate::program(seed * 1_000_003 + index)));
     assert!(
         count.complete * 4 > count.programs,

@@ -12,6 +12,8 @@ const TEXTS: &str = include_str!("../fixtures/case_commands.jsonl");
 /// Pieces of a text that may do harm even in a directory of their own.
 const LEFT_OUT: &[&str] = &[
     "kill",
+    "bash -l",
+    "--login",
     "suspend",
     "ulimit",
     "()",
