@@ -571,9 +571,13 @@ fn is_ordinary_inside(access: &Access) -> bool {
                 && path.sensitivity.is_ordinary()
         }
         Target::Pattern {
-            base, may_match, ..
+            base,
+            may_match,
+            pattern,
+            ..
         } => {
-            matches!(base.scope, Scope::Workspace | Scope::Scratch)
+            !crate::evaluate::cover::climbs(pattern)
+                && matches!(base.scope, Scope::Workspace | Scope::Scratch)
                 && base.sensitivity.is_ordinary()
                 && may_match.is_ordinary()
         }

@@ -288,9 +288,14 @@ fn is_scratch(access: &Access, roots: &RootPaths) -> bool {
 pub(crate) fn scope_of(access: &Access) -> Option<Scope> {
     match &access.target {
         Target::Exact(path) => Some(path.scope),
-        Target::Pattern { base, .. } => Some(base.scope),
-        Target::Unknown { .. } => None,
+        Target::Pattern { base, pattern, .. } if !climbs(pattern) => Some(base.scope),
+        Target::Pattern { .. } | Target::Unknown { .. } => None,
     }
+}
+
+/// A `..` behind a wildcard: where the pattern leads is not known.
+pub(crate) fn climbs(pattern: &str) -> bool {
+    pattern.split('/').any(|component| component == "..")
 }
 
 /// Known to lie outside the roots.

@@ -5,6 +5,7 @@ use guardian_facts::{
     Access, AccessKind, AccessSource, CommandFact, Facts, PathFact, Reading, Scope, Target,
 };
 
+use super::cover::climbs;
 use super::hits::View;
 use super::items::Item;
 use crate::policy::{Certainty, PresetData, Proof, command_of, has_flag, is_known_by_name};
@@ -99,14 +100,24 @@ fn is_plain_record(command: &CommandFact) -> bool {
         .argv
         .iter()
         .any(|word| word.as_literal() == Some("add"));
-    let short = if is_add { "-f" } else { "-n" };
     let short_risk = command
         .argv
         .iter()
         .skip(1)
         .filter_map(|word| word.as_literal())
-        .any(|word| word == short);
+        .any(|word| has_short_flag(word, if is_add { 'f' } else { 'n' }));
     has_flag(command, &risky) != Certainty::Yes && !short_risk
+}
+
+/// The letter stands in a cluster of short flags, before one that takes a value (`-nm text`).
+fn has_short_flag(word: &str, letter: char) -> bool {
+    let Some(cluster) = word.strip_prefix('-').filter(|rest| !rest.starts_with('-')) else {
+        return false;
+    };
+    cluster
+        .chars()
+        .take_while(|c| !"mFCctSu".contains(*c))
+        .any(|c| c == letter)
 }
 
 fn access_is_proven(access: &Access, facts: &Facts, preset: &PresetData) -> bool {
@@ -142,7 +153,8 @@ fn exact_text(access: &Access) -> Option<&str> {
     match &access.target {
         Target::Exact(path) => path.path.to_str(),
         // a pattern is proven when all beneath its directory is public
-        Target::Pattern { base, .. } => base.path.to_str(),
+        Target::Pattern { base, pattern, .. } if !climbs(pattern) => base.path.to_str(),
+        Target::Pattern { .. } => None,
         Target::Unknown { .. } => None,
     }
 }
@@ -151,7 +163,7 @@ fn lies_in_roots(access: &Access) -> bool {
     let inside = |path: &PathFact| matches!(path.scope, Scope::Workspace | Scope::Scratch);
     match &access.target {
         Target::Exact(path) => inside(path),
-        Target::Pattern { base, .. } => inside(base),
+        Target::Pattern { base, pattern, .. } => inside(base) && !climbs(pattern),
         Target::Unknown { .. } => false,
     }
 }

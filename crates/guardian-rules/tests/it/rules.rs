@@ -476,6 +476,9 @@ fn balanced_allows_what_is_proven_and_nothing_else() {
         ("git commit -m x", Decision::Allow),
         ("git commit --amend", Decision::Ask),
         ("git commit -n -m x", Decision::Ask),
+        ("git commit -nm x", Decision::Ask),
+        ("git commit -mn", Decision::Allow),
+        ("git add -vf x", Decision::Ask),
         ("git commit --no-verify -m x", Decision::Ask),
         ("git add -f x", Decision::Ask),
     ] {
@@ -484,6 +487,21 @@ fn balanced_allows_what_is_proven_and_nothing_else() {
     let mut timed = run(command("timeout 5 ls", &[]));
     timed.commands[0].wrapper = true;
     balanced(&and(timed, command("ls", &[])), Decision::Allow);
+}
+
+#[test]
+fn a_pattern_that_climbs_is_nowhere() {
+    let mut facts = touching(run(command("cat x", &[])), AccessKind::Read, "src");
+    let climbing = |pattern: &str| guardian_facts::Target::Pattern {
+        written: pattern.to_owned(),
+        pattern: pattern.to_owned(),
+        base: place("src"),
+        may_match: guardian_facts::Sensitivity::default(),
+    };
+    facts.accesses[0].target = climbing("/home/dev/proj/src/*.rs");
+    balanced(&facts, Decision::Allow);
+    facts.accesses[0].target = climbing("/home/dev/proj/src/*/../../../other");
+    balanced(&facts, Decision::Ask);
 }
 
 #[test]
