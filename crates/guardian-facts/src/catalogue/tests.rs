@@ -411,6 +411,44 @@ fn operands_have_their_roles() {
     touches("wget -O a https://x", &["Write a"]);
 }
 
+/// A flag that the table gives a value it does not take would hide the next word.
+#[test]
+fn optional_values_do_not_swallow_the_next_word() {
+    touches("diff -u a b", &["Read a and beneath", "Read b and beneath"]);
+    touches("diff -c a b", &["Read a and beneath", "Read b and beneath"]);
+    touches(
+        "diff -U 3 a b",
+        &["Read a and beneath", "Read b and beneath"],
+    );
+    touches("ls -p a", &["List a"]);
+    for text in [
+        "sort -c -o x",
+        "sort --check -o x",
+        "sort -C -o x",
+        "xargs --max-lines rm",
+        "xargs -l rm",
+        "xargs --replace rm",
+        "xargs -i rm {}",
+        "git log --pretty --output=x",
+        "git log -U --output=x",
+        "git diff --stat --output=x",
+        "git log --abbrev --output=x",
+        "git diff --color --output=x",
+        "git log --decorate --output=x",
+        "git log --notes --output=x",
+        "gzip -M a",
+        "mktemp --tmpdir -u x",
+        "git show -M --output=x",
+        "git log --no-min-parents --output=x",
+        "git diff --relative --output=x",
+        "sed -i p a",
+        "du --time --files0-from=x",
+        "git blame --abbrev --output=x a",
+    ] {
+        harmful(text);
+    }
+}
+
 #[test]
 fn copies_also_name_what_a_directory_would_receive() {
     touches(
