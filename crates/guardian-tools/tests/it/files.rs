@@ -3,6 +3,7 @@
 mod basics;
 mod cases;
 mod changes;
+mod claims;
 mod containment;
 mod kill;
 mod support;
