@@ -61,6 +61,9 @@ impl Reader<'_> {
                     format!("`{name}` changes how the rest is read"),
                 );
             }
+            "TEXTDOMAIN" | "TEXTDOMAINDIR" => {
+                self.partial_at(span, "translation", "translated texts may run commands");
+            }
             "BASH_ALIASES" | "BASH_CMDS" | "DIRSTACK" | "FUNCNEST" | "_" => {}
             _ => {}
         }
@@ -221,7 +224,7 @@ impl Reader<'_> {
             };
             let append = declared.ends_with('+');
             let declared = declared.trim_end_matches('+').to_owned();
-            if flags.contains('n') && flags.starts_with('-') && name != "export" {
+            if flags.contains('n') && name != "export" {
                 self.partial_at(span, "nameref", "a name that stands for another variable");
                 state.forget();
                 continue;
@@ -254,6 +257,18 @@ impl Reader<'_> {
                     command.assignments.push(fact);
                 }
                 let array = flags.contains(['a', 'A']) && !value.is_empty();
+                let was_array = matches!(
+                    state.get(&declared),
+                    Some(Value::Array(_) | Value::Associative)
+                );
+                let opens = match value.first() {
+                    Some(Part::Literal(text)) => text.starts_with('('),
+                    Some(_) => was_array,
+                    None => false,
+                };
+                if opens {
+                    self.partial_at(span, "declared-array", "an array is made of text");
+                }
                 if append || array || (flags.contains(['l', 'u', 'c']) && flags.starts_with('-')) {
                     // `declare -a x='(…)'` is expanded once more.
                     if array

@@ -46,6 +46,8 @@ pub(super) enum Builtin {
     Hash,
     /// Changes nothing that is followed.
     Plain,
+    /// May evaluate its words or run commands (`compgen -C`, `fc`).
+    Evaluating,
     /// Like [`Self::Plain`], and judged by the catalogue.
     Listed,
 }
@@ -82,8 +84,8 @@ pub(super) fn find(name: &str) -> Option<Builtin> {
         "hash" => Builtin::Hash,
         ":" | "true" | "false" | "jobs" | "disown" | "dirs" | "times" | "umask" | "suspend"
         | "bg" | "fg" | "help" | "caller" | "ulimit" => Builtin::Plain,
-        "bind" | "complete" | "compgen" | "compopt" | "fc" | "history" | "kill" | "echo"
-        | "pwd" | "type" => Builtin::Listed,
+        "bind" | "complete" | "compgen" | "compopt" | "fc" => Builtin::Evaluating,
+        "history" | "kill" | "echo" | "pwd" | "type" => Builtin::Listed,
         _ => return None,
     })
 }
@@ -354,6 +356,14 @@ impl Reader<'_> {
                 }
             }
             Builtin::Plain => self.add_effect(index, Effect::Inert),
+            Builtin::Evaluating => {
+                self.partial_at(
+                    span,
+                    "evaluating-builtin",
+                    format!("`{name}` may run its words"),
+                );
+                self.judge(index, &name, &call, &state);
+            }
             Builtin::Listed => self.judge(index, &name, &call, &state),
         }
         match name.as_str() {
@@ -638,8 +648,15 @@ impl Reader<'_> {
             self.partial_at(call.span, "unknown-program", "the command is not known");
             return Flow::both(state);
         };
-        if options(&call.argv).contains('a') {
-            rest = rest.into_iter().skip(1).collect();
+        for word in call.argv.iter().skip(1) {
+            let Some(flag) = values::as_literal(word).filter(|text| text.starts_with('-')) else {
+                break;
+            };
+            if flag.ends_with('a') && flag.len() > 1 {
+                rest = rest.into_iter().skip(1).collect();
+            } else if flag.contains('a') {
+                self.partial_at(call.span, "unknown-program", "an unusual option of `exec`");
+            }
         }
         if rest.is_empty() {
             return Flow::both(state);
@@ -693,11 +710,12 @@ impl Reader<'_> {
                 break;
             }
             words.next();
-            if text.get(1..).is_some_and(|letters| {
-                letters.contains(['k', 'B', 'P', 'a', 'm', 'n', 'r', 'p', 'i'])
-            }) {
+            if text
+                .get(1..)
+                .is_some_and(|letters| letters.contains(['k', 'B', 'P', 'H', 'r', 'p', 'i']))
+            {
                 let reason = "a shell option changes how the rest is read";
-                if text.contains(['k', 'B', 'p', 'r']) {
+                if text.contains(['k', 'B', 'H', 'p', 'r', 'i']) {
                     self.partial_at(call.span, "shell-options", reason);
                 }
                 if text.contains('P') {
@@ -732,7 +750,7 @@ impl Reader<'_> {
                         | "noexec",
                     ) => {}
                     None if call.argv.len() == 2 => {}
-                    Some("history" | "physical") => state.cwd = None,
+                    Some("physical") => state.cwd = None,
                     _ => self.partial_at(
                         call.span,
                         "shell-options",

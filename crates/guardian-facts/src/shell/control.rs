@@ -333,7 +333,8 @@ impl Reader<'_> {
                     |scope| scope.background = true,
                     |reader| reader.in_subshell(|reader| reader.command(body, inner)),
                 );
-                state.set_unknown(name, Kind::Any);
+                let ends = Value::Scalar(Rc::new(vec![unknown(&format!("${name}"), Kind::Any)]));
+                self.assign(name, ends, command.span, &mut state);
                 state.set_unknown(&format!("{name}_PID"), Kind::Integer);
                 Flow::both(state)
             }

@@ -11,7 +11,7 @@ use super::redirects::Redirects;
 use super::simple::Call;
 use super::values::{self, Kind, Part, State, Text, Value};
 use crate::command::{Judgement, Nested, Stdin};
-use crate::{AccessKind, Effect, Effects, Endpoint, Span, Word};
+use crate::{AccessKind, AccessSource, Effect, Effects, Endpoint, Span, Target, Word};
 
 impl Reader<'_> {
     /// Adds what a judgement says of the command at `index`.
@@ -41,6 +41,9 @@ impl Reader<'_> {
             state.cwd = self.directory(&text, &state);
         }
         self.paths(index, judgement, &state);
+        if self.downloads(index) {
+            self.note_downloads(index);
+        }
         for host in &judgement.hosts {
             self.endpoint(index, host);
         }
@@ -87,6 +90,19 @@ impl Reader<'_> {
             && let Some(command) = self.facts.commands.get_mut(index)
         {
             command.walks = meets || !any;
+        }
+    }
+
+    /// What a command that reaches the network writes, its redirects included.
+    fn note_downloads(&mut self, index: usize) {
+        let sources = [AccessSource::Command(index), AccessSource::Redirect(index)];
+        for access in &self.facts.accesses {
+            if access.kind == AccessKind::Write
+                && sources.contains(&access.source)
+                && let Target::Exact(path) = &access.target
+            {
+                self.downloaded.insert(path.path.clone());
+            }
         }
     }
 

@@ -57,6 +57,7 @@ pub(super) fn check(text: &str, trace: &Trace, origin: Origin) -> Option<Problem
             let accounted = trace
                 .inert
                 .iter()
+                .chain(&trace.groups)
                 .any(|(from, to)| *from <= start && start < *to);
             let keyword = text
                 .get(start..node.end_byte())

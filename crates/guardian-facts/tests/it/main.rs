@@ -11,6 +11,7 @@ mod input;
 mod laws;
 mod place;
 mod shell_oracle;
+mod shell_reading;
 mod snapshots;
 mod support;
 mod world;

@@ -37,6 +37,8 @@ pub(super) struct Trace {
     pub(super) live: Vec<usize>,
     /// Quoted, escaped, commented or delegated stretches.
     pub(super) inert: Vec<(usize, usize)>,
+    /// Words with groups of pattern characters (`@(a|b)`), which a grammar may take for commands.
+    pub(super) groups: Vec<(usize, usize)>,
     /// Offset of the first word of every simple command.
     pub(super) command_starts: Vec<usize>,
     /// Heredoc operators with their delimiters, and heredoc bodies with their closing lines.

@@ -56,6 +56,7 @@ impl Parser<'_> {
         let start = self.pos;
         let mut pieces = Pieces::default();
         let mut groups = 0usize;
+        let mut grouped = false;
         let mut braces = false;
         let mut continued = false;
         loop {
@@ -69,6 +70,7 @@ impl Parser<'_> {
                     || (groups > 0 && self.pos > start) =>
                 {
                     groups += 1;
+                    grouped = true;
                     pieces.text("(");
                     self.pos += 1;
                 }
@@ -101,6 +103,9 @@ impl Parser<'_> {
         }
         if self.pos == start || (pieces.0.is_empty() && !self.made_of_quotes(start)) {
             return Ok(None);
+        }
+        if grouped {
+            self.trace.groups.push((start, self.pos));
         }
         let source = self.slice(start, self.pos);
         let braces = if braces && source.contains('}') {
