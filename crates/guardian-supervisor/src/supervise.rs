@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::process::{DumpableBehavior, Pid, WaitOptions, WaitStatus};
+use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions, WaitStatus};
 use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM};
 use signal_hook::consts::{SIGUSR1, SIGUSR2};
 
@@ -175,12 +175,12 @@ impl Supervisor {
                 self.begin_end(now);
             }
             if let Some(force_at) = self.force_at {
-                if self.sweep.terminate() && self.exit.is_some() {
-                    return self.finish(Vec::new());
-                }
                 if now >= force_at {
                     let survivors = self.force(now);
                     return self.finish(survivors);
+                }
+                if self.sweep.terminate() && self.exit.is_some() {
+                    return self.finish(Vec::new());
                 }
             } else if now.duration_since(watched) >= WATCH {
                 watched = now;
@@ -295,6 +295,7 @@ impl Supervisor {
             self.exceeded = Some(Exceeded::Processes);
             // No grace: more of them are born than can be asked.
             self.force_at = Some(now);
+            let _ = rustix::process::kill_process_group(self.program, Signal::KILL);
             return;
         }
         let Some(limit) = memory_bytes else { return };

@@ -7,8 +7,7 @@
 //! Signals go through pidfds, and membership is asked again after the pidfd is open: a process id
 //! that was reused in between is never signalled.
 
-use std::collections::{HashMap, HashSet};
-use std::os::fd::OwnedFd;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -19,8 +18,12 @@ use crate::procfs::{self, ProcessInfo};
 pub trait Census {
     /// Everybody who belongs to it now and is not dead yet.
     fn members(&self) -> Vec<Pid>;
-    /// Does this process (still) belong to it? Asked after a pidfd to it is open.
-    fn contains(&self, pid: Pid) -> bool;
+    /// Does this process (still) belong to it? Asked after a pidfd to it is open; `listed` are the
+    /// members of the listing that named it.
+    fn contains(&self, pid: Pid, listed: &HashSet<i32>) -> bool;
+    /// Are the members' process groups theirs alone? Then they are killed as groups first: the
+    /// kernel does that at once for all members, those being forked too.
+    fn owns_groups(&self) -> bool;
 }
 
 /// The descendants of one process, without itself: for a subreaper, to which orphans come back.
@@ -45,19 +48,16 @@ impl Census for Descendants {
             .collect()
     }
 
-    fn contains(&self, pid: Pid) -> bool {
-        let root = self.root.as_raw_nonzero().get();
-        let mut current = pid;
-        // Deep enough for every real tree; a longer chain is found again in the next round, when
-        // its ancestors are dead and it has come back to the subreaper.
-        for _ in 0..4096 {
-            match procfs::stat(current).and_then(|stat| Pid::from_raw(stat.parent)) {
-                Some(parent) if parent.as_raw_nonzero().get() == root => return true,
-                Some(parent) => current = parent,
-                None => return false,
-            }
-        }
-        false
+    /// By the parent alone: a chain of ten thousand ancestors costs no more than one of two.
+    fn contains(&self, pid: Pid, listed: &HashSet<i32>) -> bool {
+        procfs::stat(pid).is_some_and(|stat| {
+            stat.parent == self.root.as_raw_nonzero().get() || listed.contains(&stat.parent)
+        })
+    }
+
+    /// A descendant can only be in groups of the root's session or of one that a descendant made.
+    fn owns_groups(&self) -> bool {
+        true
     }
 }
 
@@ -75,13 +75,19 @@ pub struct ByMarker {
 
 impl Census for ByMarker {
     fn members(&self) -> Vec<Pid> {
+        let nobody = HashSet::new();
         procfs::all()
             .into_iter()
-            .filter(|&pid| self.contains(pid))
+            .filter(|&pid| self.contains(pid, &nobody))
             .collect()
     }
 
-    fn contains(&self, pid: Pid) -> bool {
+    /// Whoever left the call's group may have joined another of the user's.
+    fn owns_groups(&self) -> bool {
+        false
+    }
+
+    fn contains(&self, pid: Pid, _listed: &HashSet<i32>) -> bool {
         if pid == rustix::process::getpid() {
             return false;
         }
@@ -101,7 +107,6 @@ impl Census for ByMarker {
 #[derive(Debug)]
 pub struct Sweep<C> {
     census: C,
-    held: HashMap<i32, OwnedFd>,
     asked: HashSet<i32>,
 }
 
@@ -117,7 +122,6 @@ impl<C: Census> Sweep<C> {
     pub fn new(census: C) -> Self {
         Self {
             census,
-            held: HashMap::new(),
             asked: HashSet::new(),
         }
     }
@@ -142,42 +146,79 @@ impl<C: Census> Sweep<C> {
     /// receives it. Called again during the grace it reaches who was born meanwhile.
     /// Returns whether nobody is there any more.
     pub fn terminate(&mut self) -> bool {
-        let members = self.census.members();
-        for &pid in &members {
-            if self.asked.insert(pid.as_raw_nonzero().get()) {
-                self.signal(pid, Signal::TERM);
-                self.signal(pid, Signal::CONT);
+        let listed = self.listing();
+        for &(pid, raw) in &listed.order {
+            if self.asked.insert(raw) {
+                self.signal(pid, Signal::TERM, &listed.ids);
+                self.signal(pid, Signal::CONT, &listed.ids);
             }
         }
-        self.held.clear();
-        members.is_empty()
+        listed.order.is_empty()
     }
 
-    /// One round: freeze until nobody new appears, then kill. Returns how many were killed.
+    /// One round: kill whole groups where they are ours alone, freeze the rest until nobody new
+    /// appears, then kill it. Returns how many were frozen and killed.
     pub fn kill_round(&mut self) -> usize {
+        self.kill_groups();
+        // No descriptors are held: a storm is larger than what a process may have open. Who is
+        // frozen cannot end, so its id stays its own.
+        let mut frozen = HashSet::new();
+        let mut listed = self.listing();
         for _ in 0..FREEZE_ROUNDS {
             let mut grew = false;
-            for pid in self.census.members() {
-                if !self.held.contains_key(&pid.as_raw_nonzero().get()) {
-                    grew |= self.signal(pid, Signal::STOP);
+            for &(pid, raw) in &listed.order {
+                if !frozen.contains(&raw) && self.signal(pid, Signal::STOP, &listed.ids) {
+                    frozen.insert(raw);
+                    grew = true;
                 }
             }
             if !grew {
                 break;
             }
+            listed = self.listing();
         }
-        let killed = self.held.len();
-        for (_, handle) in self.held.drain() {
+        for &(pid, _) in &listed.order {
             // Already gone is what we want.
-            let _ = pidfd_send_signal(&handle, Signal::KILL);
+            self.signal(pid, Signal::KILL, &listed.ids);
         }
-        killed
+        frozen.len()
+    }
+
+    /// Against a fork bomb nothing else is fast enough.
+    fn kill_groups(&self) {
+        if !self.census.owns_groups() {
+            return;
+        }
+        let own = rustix::process::getpgrp().as_raw_nonzero().get();
+        let groups: HashSet<i32> = self
+            .listing()
+            .order
+            .iter()
+            .filter_map(|&(pid, _)| Some(procfs::stat(pid)?.group))
+            .filter(|&group| group != own)
+            .collect();
+        for group in groups {
+            if let Some(group) = Pid::from_raw(group).filter(|_| group > 1) {
+                let _ = rustix::process::kill_process_group(group, Signal::KILL);
+            }
+        }
+    }
+
+    fn listing(&self) -> Listing {
+        let order: Vec<(Pid, i32)> = self
+            .census
+            .members()
+            .into_iter()
+            .map(|pid| (pid, pid.as_raw_nonzero().get()))
+            .collect();
+        let ids = order.iter().map(|&(_, raw)| raw).collect();
+        Listing { order, ids }
     }
 
     /// Kills one member and nobody else.
     pub fn kill_one(&mut self, pid: Pid) {
-        self.signal(pid, Signal::KILL);
-        self.held.remove(&pid.as_raw_nonzero().get());
+        let listed = self.listing();
+        self.signal(pid, Signal::KILL, &listed.ids);
     }
 
     /// Rounds until nobody is left or the deadline has passed; `reap` is called after each round
@@ -200,17 +241,18 @@ impl<C: Census> Sweep<C> {
         Vec::new()
     }
 
-    /// Signals a member through a pidfd and keeps the handle; `false` when it is none any more.
-    fn signal(&mut self, pid: Pid, signal: Signal) -> bool {
-        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
-            return false;
-        };
-        if !self.census.contains(pid) || pidfd_send_signal(&handle, signal).is_err() {
-            return false;
-        }
-        self.held.insert(pid.as_raw_nonzero().get(), handle);
-        true
+    /// Signals a member through a pidfd; `false` when it is none any more.
+    fn signal(&self, pid: Pid, signal: Signal, listed: &HashSet<i32>) -> bool {
+        pidfd_open(pid, PidfdFlags::empty()).is_ok_and(|handle| {
+            self.census.contains(pid, listed) && pidfd_send_signal(&handle, signal).is_ok()
+        })
     }
+}
+
+/// Who was there at one moment.
+struct Listing {
+    order: Vec<(Pid, i32)>,
+    ids: HashSet<i32>,
 }
 
 #[cfg(test)]
@@ -255,7 +297,7 @@ mod tests {
     fn a_process_that_is_no_member_is_not_signalled() {
         let mut other = Command::new("sleep").arg("60").spawn().unwrap();
         let mut sweep = Sweep::new(marked("nobody"));
-        assert!(!sweep.signal(Pid::from_child(&other), Signal::KILL));
+        assert!(!sweep.signal(Pid::from_child(&other), Signal::KILL, &HashSet::new()));
         assert_eq!(sweep.kill_round(), 0);
         assert!(other.try_wait().unwrap().is_none());
         other.kill().unwrap();

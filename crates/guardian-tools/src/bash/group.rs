@@ -110,6 +110,13 @@ impl GroupProcess {
         if now < force_at {
             return None;
         }
+        if self.exit.is_none() {
+            // All at once, those being forked too; not reaped yet, so the id is still its own.
+            let _ = rustix::process::kill_process_group(
+                Pid::from_child(&self.child),
+                rustix::process::Signal::KILL,
+            );
+        }
         let (child, exit) = (&mut self.child, &mut self.exit);
         let survivors = self
             .sweep

@@ -270,9 +270,10 @@ fn nothing_survives_the_cgroup() {
 
 #[test]
 fn nothing_survives_a_killed_host() {
+    let program = example("guardian-tools", "run_command");
     for hiding in HIDINGS {
         let scene = Scene::new();
-        let mut host = Command::new(example("run_command"))
+        let mut host = Command::new(&program)
             .arg(scene.command(hiding, Ends::ByAbort))
             .env_clear()
             .envs(&*scene.world.context.environment)

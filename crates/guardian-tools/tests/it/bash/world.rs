@@ -102,8 +102,13 @@ pub(crate) fn request(command: &str, timeout: Duration) -> BashRequest {
     }
 }
 
-/// An example of the workspace, built by cargo before the tests or by us.
-pub(crate) fn example(name: &str) -> PathBuf {
+/// An example of a package of the workspace, built as it is now.
+pub(crate) fn example(package: &str, name: &str) -> PathBuf {
+    let status = std::process::Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "-p", package, "--example", name])
+        .status()
+        .unwrap();
+    assert!(status.success());
     let this = std::env::current_exe().unwrap();
     this.parent()
         .unwrap()
@@ -118,21 +123,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
 pub(crate) fn supervisor_path() -> PathBuf {
     static BUILT: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
     BUILT
-        .get_or_init(|| {
-            let status = std::process::Command::new(env!("CARGO"))
-                .args([
-                    "build",
-                    "--quiet",
-                    "-p",
-                    "guardian-supervisor",
-                    "--example",
-                    "supervisor",
-                ])
-                .status()
-                .unwrap();
-            assert!(status.success());
-            example("supervisor")
-        })
+        .get_or_init(|| example("guardian-supervisor", "supervisor"))
         .clone()
 }
 
