@@ -227,6 +227,8 @@ pub struct CheckerOptions {
     pub mode: OperatingMode,
     /// Permission mode.
     pub permission_mode: PermissionMode,
+    /// Is a sandbox in force for calls that are proven harmless?
+    pub sandbox: SandboxState,
     /// Nobody is there to ask.
     pub headless: bool,
     /// Write an audit row for every check.
@@ -285,7 +287,7 @@ impl Checker {
                 grants: Vec::new(),
                 delegate: None,
                 attended: !options.headless,
-                sandbox: SandboxState::Unavailable,
+                sandbox: options.sandbox,
                 accepted_commands: BTreeSet::new(),
             },
             headless: options.headless,

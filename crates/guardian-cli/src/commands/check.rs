@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use guardian_host::check::{CheckReport, Checker, CheckerOptions};
-use guardian_host::rules::Preset;
+use guardian_host::rules::{Preset, SandboxState};
 use guardian_host::{HostConfig, HostError};
 use serde_json::{Value, json};
 
@@ -60,6 +60,7 @@ fn checker(options: &CheckOptions) -> Result<Checker, HostError> {
             }),
             mode: options.mode.into(),
             permission_mode: options.permission_mode.into(),
+            sandbox: SandboxState::Unavailable,
             headless: options.headless,
             audit: !options.no_audit,
         },

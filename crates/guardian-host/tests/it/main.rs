@@ -1,0 +1,5 @@
+//! Tests of the host through its public face.
+
+mod cases;
+mod faults;
+mod support;
