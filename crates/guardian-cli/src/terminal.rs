@@ -38,6 +38,7 @@ impl EventSink for Terminal {
             }
             Event::ToolOutput { .. }
             | Event::PermissionResolved { .. }
+            | Event::PolicyChanged { .. }
             | Event::SessionChanged { .. } => {}
         }
     }

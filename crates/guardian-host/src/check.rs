@@ -7,8 +7,7 @@ use std::sync::Arc;
 use guardian_facts::{Effects, Facts, FactsV1, RawArgs, Reading, RootPaths, ToolCall};
 use guardian_review::answer::word;
 use guardian_rules::{
-    Decision, OperatingMode, PermissionMode, Policy, Preset, SandboxState, Verdict, mode_refusal,
-    tool_kind,
+    Decision, OperatingMode, PermissionMode, Preset, SandboxState, Verdict, mode_refusal, tool_kind,
 };
 use guardian_store::{AuditEntry, AuditEvent, Durability, Store, StoreOptions};
 use guardian_tools::RealProbe;
@@ -19,6 +18,7 @@ use crate::error::{ErrorCode, HostError};
 use crate::host::{Host, store_error};
 use crate::judge::{Caller, Judge, OverwriteState, Refused};
 use crate::outcome::ToolRequest;
+use crate::policies::{CheckPolicy, CheckedPolicy, Policies, PolicyInForce, PolicyLayer};
 use crate::{scratch, words};
 
 /// What would be decided about a call.
@@ -121,6 +121,7 @@ impl Host {
     ) -> Result<CheckReport, HostError> {
         let session = self.session(&request.session_id).await?;
         let caller = self.caller(&session).await;
+        let policy = self.policy_of(&session).await?;
         let tool = request.tool_name.clone();
         if let Some(report) = refused_by_mode(caller.mode, &tool) {
             return Ok(report);
@@ -144,7 +145,6 @@ impl Host {
         }
         let (host, runtime) = (Arc::clone(self), self.runtime(&request.session_id));
         tokio::task::spawn_blocking(move || {
-            let policy = host.policy();
             let overwrite = |facts: &Facts| host.overwrite_state(&runtime, facts);
             check(
                 &host.judge,
@@ -165,7 +165,7 @@ impl Host {
 fn check(
     judge: &Judge,
     probe: &RealProbe,
-    policy: &Policy,
+    policy: &PolicyInForce,
     caller: &Caller,
     tool: &str,
     args: &Value,
@@ -237,9 +237,9 @@ pub struct CheckerOptions {
 
 /// Checks calls without a session (`guardian check`): the host's judge and policy, nothing run.
 pub struct Checker {
-    judge: Judge,
+    judge: Arc<Judge>,
     probe: RealProbe,
-    policy: Policy,
+    policy: CheckedPolicy,
     caller: Caller,
     headless: bool,
     store: Option<Store>,
@@ -257,8 +257,9 @@ impl Checker {
             })
         };
         let places = &config.places;
-        let store = options
-            .audit
+        // What is remembered (the preset, trust, last good versions) counts for a check too; where
+        // nothing was ever remembered, none is made just for looking.
+        let store = (options.audit || Store::exists_in(&places.data_dir))
             .then(|| Store::open(StoreOptions::new(&places.data_dir)).map_err(store_error))
             .transpose()?;
         let data_dir =
@@ -276,10 +277,22 @@ impl Checker {
             guardian_config: vec![places.config_dir.clone(), places.managed_policy.clone()],
             guardian_executables: places.executables.clone(),
         };
+        let judge = Arc::new(Judge::builtin());
+        let policy = Policies::for_check(
+            places,
+            Arc::clone(&judge),
+            store.clone(),
+            roots.workspace.as_deref(),
+            CheckPolicy {
+                user_file: options.policy,
+                preset: options.preset,
+                home: Some(roots.home.clone()),
+            },
+        )?;
         Ok(Self {
-            judge: Judge::builtin(),
+            judge,
             probe: RealProbe::new(),
-            policy: Policy::builtin(options.preset.unwrap_or(Preset::Standard)),
+            policy,
             caller: Caller {
                 mode: options.mode,
                 permission_mode: options.permission_mode,
@@ -291,8 +304,14 @@ impl Checker {
                 accepted_commands: BTreeSet::new(),
             },
             headless: options.headless,
-            store,
+            store: store.filter(|_| options.audit),
         })
+    }
+
+    /// The layers of the policy that checks are made by, strongest first.
+    #[must_use]
+    pub fn policy_layers(&self) -> &[PolicyLayer] {
+        &self.policy.layers
     }
 
     /// Checks one call. A tool that guardian does not know is asked about: it may be the client's.
@@ -302,7 +321,7 @@ impl Checker {
             check(
                 &self.judge,
                 &self.probe,
-                &self.policy,
+                &self.policy.in_force,
                 &self.caller,
                 tool,
                 args,
@@ -328,7 +347,7 @@ impl Checker {
             decision: decision_named(&report.decision),
             cause: Some(report.cause.clone()),
             rule_ids: report.decided_by.clone(),
-            policy_version: Some(self.policy.version().to_owned()),
+            policy_version: Some(self.policy.in_force.version().to_owned()),
             ..AuditEntry::new(AuditEvent::Other("check".to_owned()))
         };
         if let Err(error) = store.append_audit(entry, Durability::Process) {

@@ -41,6 +41,17 @@ pub enum Event {
         /// Text, never split inside a character.
         chunk: String,
     },
+    /// The policy files of a session changed, or do not load.
+    PolicyChanged {
+        /// Which session.
+        session_id: String,
+        /// Version in force.
+        version: String,
+        /// Something would loosen and waits for the operator (`policy.reload`).
+        waiting: bool,
+        /// What is wrong with the files.
+        problems: Vec<crate::policies::PolicyProblem>,
+    },
     /// A session was created, configured or deleted, or a turn began or ended.
     SessionChanged {
         /// Which.

@@ -59,9 +59,11 @@ impl Host {
         let cancel = BodyCancel(Arc::clone(&passage.in_flight.cancel));
         let time = FILE_TOOL_TIMEOUT.min(requested_time(passage).unwrap_or(FILE_TOOL_TIMEOUT));
         let roots = passage.session.roots.clone();
+        let policy = self.policy_of(&passage.session).await?;
         let ran = tokio::task::spawn_blocking(move || {
             let hidden = HiddenByClass {
                 host: &host,
+                policy: &policy,
                 roots: &roots,
             };
             let vision = if host.vision.load(Ordering::Relaxed) {
@@ -221,15 +223,18 @@ fn of_failure(passage: &Passage, failure: &ToolFailure) -> Stop {
 /// Secret and sensitive files, which walks leave out.
 struct HiddenByClass<'h> {
     host: &'h Host,
+    policy: &'h crate::policies::PolicyInForce,
     roots: &'h guardian_facts::RootPaths,
 }
 
 impl HiddenFiles for HiddenByClass<'_> {
     fn is_hidden(&self, canonical: &std::path::Path) -> bool {
-        self.host
-            .judge
-            .classes()
-            .is_hidden_from_walks(canonical, &self.roots.home)
+        self.policy.denies_read(canonical)
+            || self
+                .host
+                .judge
+                .classes()
+                .is_hidden_from_walks(canonical, &self.roots.home)
             || self
                 .roots
                 .guardian_config

@@ -207,7 +207,7 @@ impl Host {
         }
         let overwrite = self.overwrite_state(&passage.runtime, &extraction.facts);
         let caller = self.caller(&passage.session).await;
-        let policy = self.policy();
+        let policy = self.policy_of(&passage.session).await?;
         let verdict = self
             .judge
             .decide(&extraction.facts, &caller, overwrite, &policy);
@@ -410,7 +410,8 @@ impl Host {
             return Err(aborted(passage).into());
         }
         let caller = self.caller(&passage.session).await;
-        let verdict = self.judge.decide(facts, &caller, overwrite, &self.policy());
+        let policy = self.policy_of(&passage.session).await?;
+        let verdict = self.judge.decide(facts, &caller, overwrite, &policy);
         match verdict.decision {
             Decision::Deny => Err(denied_by_policy(passage, &verdict).into()),
             Decision::Ask if !passage.record.is_approved() => {
@@ -536,7 +537,9 @@ fn needs_scratch(facts: &Facts) -> bool {
     facts.tool == "Bash"
         || facts.accesses.iter().any(|access| {
             access.is_change()
-                && access.exact().is_some_and(|path| path.scope == guardian_facts::Scope::Scratch)
+                && access
+                    .exact()
+                    .is_some_and(|path| path.scope == guardian_facts::Scope::Scratch)
         })
 }
 

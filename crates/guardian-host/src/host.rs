@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use guardian_redact::{Preview, PreviewLimits, Redactor};
 use guardian_review::{AbortReason, Chain, PendingQueue};
-use guardian_rules::{Policy, Preset};
 use guardian_store::{Store, StoreError, StoreOptions};
 use guardian_tools::RealProbe;
 use guardian_tools::bash::environment::{EnvironmentRules, secret_values};
@@ -23,6 +22,7 @@ use crate::error::{ErrorCode, HostError};
 use crate::events::{Event, EventSink};
 use crate::judge::Judge;
 use crate::path_order::PathOrder;
+use crate::policies::Policies;
 use crate::review_host::{Clients, WaitingCalls};
 use crate::scratch;
 use crate::sessions::SessionRuntime;
@@ -30,7 +30,7 @@ use crate::sessions::SessionRuntime;
 /// The permission system and tool host. One per process; shared by everything that serves.
 pub struct Host {
     pub(crate) config: HostConfig,
-    pub(crate) judge: Judge,
+    pub(crate) judge: Arc<Judge>,
     pub(crate) probe: RealProbe,
     pub(crate) store: Store,
     pub(crate) redactor: Redactor,
@@ -48,7 +48,7 @@ pub struct Host {
     pub(crate) shells: ShellCatalogue,
     /// `None`: commands run with the weaker ownership by process group.
     pub(crate) supervisor: Option<Arc<SupervisorProgram>>,
-    policy: RwLock<Arc<Policy>>,
+    pub(crate) policies: Arc<Policies>,
     runtimes: Mutex<HashMap<String, Arc<SessionRuntime>>>,
 }
 
@@ -100,13 +100,14 @@ impl Host {
         // Scratch paths are compared as canonical ones.
         config.places.data_dir = std::fs::canonicalize(&config.places.data_dir)
             .map_err(|error| HostError::internal(format!("the data directory: {error}")))?;
-        let policy = load_policy(&store)?;
+        let judge = Arc::new(Judge::builtin());
+        let policies = Policies::open(&config.places, Arc::clone(&judge), store.clone())?;
         let queue = PendingQueue::new(config.user.review.human_timeout());
         let clients = Arc::new(Clients::new(Arc::clone(&events)));
         let chain = crate::review_host::chain(&config.user.review, &queue, &clients)?;
         let host = Self {
             admission: Admission::new(config.admission),
-            judge: Judge::builtin(),
+            judge,
             probe: RealProbe::new(),
             store,
             redactor,
@@ -122,7 +123,7 @@ impl Host {
             environment_rules: rules,
             supervisor: find_supervisor(),
             shells: ShellCatalogue::discover(Platform::current(), &ThisMachine),
-            policy: RwLock::new(Arc::new(policy)),
+            policies: Arc::new(policies),
             runtimes: Mutex::default(),
             config,
         };
@@ -174,16 +175,6 @@ impl Host {
     /// A value as people may see it: redacted, cut.
     pub(crate) fn preview(&self, value: &Value) -> Value {
         Preview::new(&self.redactor, value, PreviewLimits::CARD).value
-    }
-
-    /// The policy in force.
-    pub(crate) fn policy(&self) -> Arc<Policy> {
-        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Puts a policy in force for the calls that follow.
-    pub(crate) fn set_policy(&self, policy: Policy) {
-        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
     }
 
     /// What this process keeps of a session.
@@ -249,16 +240,6 @@ impl Host {
             Err(error) => tracing::warn!(%error, "the scratch sweep is skipped"),
         }
     }
-}
-
-/// The policy that a store's settings ask for.
-pub(crate) fn load_policy(store: &Store) -> Result<Policy, HostError> {
-    let preset = match store.settings().map_err(store_error)?.preset.as_deref() {
-        None => Preset::Standard,
-        Some(name) => crate::settings::preset_named(name)
-            .ok_or_else(|| HostError::internal(format!("the preset `{name}` is not known")))?,
-    };
-    Ok(Policy::builtin(preset))
 }
 
 /// The supervisor beside this executable. Without one commands still run, and their results say

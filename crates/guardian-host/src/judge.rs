@@ -9,9 +9,10 @@ use guardian_facts::{
     PathProbe, ProbeLog, RawArgs, RootPaths, ToolCall, ToolInput,
 };
 use guardian_rules::{
-    Grant, OperatingMode, PermissionMode, Policy, SandboxState, Situation, Verdict, evaluate,
-    tool_kind, tool_risk,
+    Grant, OperatingMode, PermissionMode, SandboxState, Situation, Verdict, tool_kind, tool_risk,
 };
+
+use crate::policies::PolicyInForce;
 
 /// Everything that turns a call into facts. Built once, shared by all calls.
 pub struct Judge {
@@ -144,13 +145,9 @@ impl Judge {
         facts: &Facts,
         caller: &Caller,
         overwrite: OverwriteState,
-        policy: &Policy,
+        policy: &PolicyInForce,
     ) -> Verdict {
-        evaluate(
-            facts,
-            &self.situation(&facts.tool, caller, overwrite),
-            policy,
-        )
+        policy.evaluate(facts, &self.situation(&facts.tool, caller, overwrite))
     }
 }
 

@@ -21,6 +21,7 @@ mod host;
 pub mod judge;
 mod outcome;
 pub mod path_order;
+pub mod policies;
 mod record;
 mod review_host;
 pub mod scratch;

@@ -218,10 +218,13 @@ impl Host {
             let Ok(session) = self.session(&key.session_id).await else {
                 continue;
             };
+            let Ok(policy) = self.policy_of(&session).await else {
+                continue;
+            };
             let caller = self.caller(&session).await;
-            let verdict =
-                self.judge
-                    .decide(&waiting.facts, &caller, waiting.overwrite, &self.policy());
+            let verdict = self
+                .judge
+                .decide(&waiting.facts, &caller, waiting.overwrite, &policy);
             let decision = match verdict.decision {
                 Decision::Allow => ReEvaluation::Allow(verdict),
                 Decision::Ask => ReEvaluation::StillAsk,

@@ -173,10 +173,10 @@ impl Host {
         self.with_store(move |store| store.create_session(row))
             .await?;
         self.emit_session_change(id.as_str(), "created");
-        Ok(CreatedSession {
-            info: self.session(id.as_str()).await?,
-            warnings,
-        })
+        let info = self.session(id.as_str()).await?;
+        // What holds for a session is what its files say when it begins; later they only tighten.
+        self.policy_of(&info).await?;
+        Ok(CreatedSession { info, warnings })
     }
 
     /// Looks a session up.
@@ -259,6 +259,7 @@ impl Host {
         self.with_store(move |store| store.delete_session(&deleted))
             .await?;
         self.forget_runtime(id.as_str());
+        self.policies.forget(id.as_str());
         let (data_dir, name) = (self.config.places.data_dir.clone(), id.to_string());
         let removed = tokio::task::spawn_blocking(move || scratch::remove(&data_dir, &name)).await;
         if !matches!(removed, Ok(Ok(()))) {

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::error::{ErrorCode, HostError};
 use crate::gate::Passage;
-use crate::host::{Host, load_policy};
+use crate::host::Host;
 use crate::outcome::{Stop, ToolOutcome};
+use crate::policies::stored_preset;
 
 /// The store's key of the selected workspace.
 const SELECTED_WORKSPACE: &str = "selectedWorkspace";
@@ -38,13 +39,16 @@ impl Host {
         settings: &Map<String, Value>,
     ) -> Result<Map<String, Value>, HostError> {
         let change = self.parse_settings(settings)?;
-        let (settings, policy) = self
+        let (settings, preset) = self
             .with_store(move |store| {
                 let settings = store.set_settings(change)?;
-                Ok((settings, load_policy(store)))
+                Ok((settings, stored_preset(store)))
             })
             .await?;
-        self.set_policy(policy?);
+        let (policies, preset) = (std::sync::Arc::clone(&self.policies), preset?);
+        tokio::task::spawn_blocking(move || policies.set_default_preset(preset))
+            .await
+            .map_err(|_| HostError::internal("the policy could not be compiled"))?;
         self.re_evaluate(None).await;
         Ok(view(&settings))
     }

@@ -196,6 +196,19 @@ impl Policy {
         ))
     }
 
+    /// The same policy with another preset in place of the files'.
+    #[must_use]
+    pub fn with_preset(self, preset: Preset) -> Self {
+        Self::assemble(
+            preset,
+            self.lifted,
+            self.rules,
+            self.ignored_allows,
+            self.accepted,
+            self.undecided,
+        )
+    }
+
     /// The same policy where `layer` could not be loaded and has no last good version: everything
     /// that it would decide is asked about.
     #[must_use]

@@ -135,6 +135,13 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
+    /// Something was remembered in this directory before. A directory that cannot be looked at
+    /// counts as one where something was, so that opening it says what is wrong.
+    #[must_use]
+    pub fn exists_in(data_directory: &Path) -> bool {
+        !matches!(data_directory.join(DATABASE).try_exists(), Ok(false))
+    }
+
     /// Opens the store: makes the data directory and the database when missing, brings the
     /// tables up to date, moves a damaged database aside ([`Self::recovery`]). In a directory
     /// that cannot be written an existing database opens for reading.

@@ -41,6 +41,8 @@ const BANS: &[Ban] = &[
             "crates/guardian-host/src/host.rs",
             "crates/guardian-host/src/sessions.rs",
             "crates/guardian-host/src/check.rs",
+            // The policy files, looked at before every decision.
+            "crates/guardian-host/src/policies/file.rs",
             // The terminal, and the file that `check --batch` names.
             "crates/guardian-cli/src/terminal.rs",
             "crates/guardian-cli/src/commands/check.rs",

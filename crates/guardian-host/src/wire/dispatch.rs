@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::connection::Connection;
-use super::methods::{app, audit, permissions, session, settings, tools, workspace};
+use super::methods::{app, audit, permissions, policy, session, settings, tools, workspace};
 use super::types::{self, Role};
 use crate::error::HostError;
 
@@ -85,6 +85,8 @@ methods! {
     "settings.get", Operator, Plain, settings::get, types::NoParams => types::SettingsResult;
     "settings.set", Operator, Plain, settings::set, types::SettingsSetParams => types::SettingsResult;
     "commandShells.list", Operator, Plain, settings::command_shells, types::NoParams => types::CommandShellsResult;
+    "policy.show", Operator, Plain, policy::show, types::OptionalSessionParams => types::PolicyShowResult;
+    "policy.reload", Operator, Plain, policy::reload, types::OptionalSessionParams => types::PolicyShowResult;
     "audit.query", Operator, Plain, audit::query, types::AuditQueryParams => types::AuditQueryResult;
     "audit.append", Operator, Plain, audit::append, types::AuditAppendParams => types::Empty;
     "audit.verify", Operator, Plain, audit::verify, types::NoParams => types::AuditVerifyResult;

@@ -57,6 +57,24 @@ impl EventSink for WireEvents {
                 });
                 self.outbound.offer(line("tools.output", &params));
             }
+            Event::PolicyChanged {
+                session_id,
+                version,
+                waiting,
+                problems,
+            } => {
+                let problems: Vec<_> = problems
+                    .iter()
+                    .map(super::types::PolicyProblemView::of)
+                    .collect();
+                let params = json!({
+                    "sessionId": session_id,
+                    "version": version,
+                    "waiting": waiting,
+                    "problems": problems,
+                });
+                self.outbound.notify(line("policy.changed", &params));
+            }
             Event::SessionChanged { session_id, change } => {
                 let params = json!({ "sessionId": session_id, "change": change });
                 self.outbound.notify(line("session.changed", &params));

@@ -540,3 +540,81 @@ pub struct Empty {}
 /// No parameters.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct NoParams {}
+
+/// Parameters that may name a session.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OptionalSessionParams {
+    /// The session; without one, what holds without a workspace (`policy.show`), or every session
+    /// (`policy.reload`).
+    pub session_id: Option<String>,
+}
+
+/// Result of `policy.show` and `policy.reload`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyShowResult {
+    /// Equal versions decide equally.
+    pub version: String,
+    /// `standard`, `balanced` or `strict`.
+    pub preset: String,
+    /// Number of rules in force, the floor not counted.
+    pub rules: usize,
+    /// A change that loosens waits for `policy.reload`.
+    pub waiting: bool,
+    /// Allow rules of an untrusted workspace file, which do not count.
+    pub ignored_allow_rules: Vec<String>,
+    /// The layers, strongest first.
+    pub layers: Vec<PolicyLayerView>,
+}
+
+/// One layer of the policy.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyLayerView {
+    /// `managed`, `user` or `workspace`.
+    pub layer: String,
+    /// Its file.
+    pub file: String,
+    /// `absent`, `inForce`, `lastGood` or `unreadable`.
+    pub state: String,
+    /// BLAKE3 of the version in force.
+    pub hash: Option<String>,
+    /// Its allow rules count.
+    pub trusted: bool,
+    /// The version in force.
+    pub text: Option<String>,
+    /// What is wrong with the file.
+    pub problems: Vec<PolicyProblemView>,
+}
+
+/// What is wrong with a policy file.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PolicyProblemView {
+    /// `managed`, `user` or `workspace`.
+    pub layer: String,
+    /// The file.
+    pub file: String,
+    /// Line, from 1.
+    pub line: Option<usize>,
+    /// Column in characters, from 1.
+    pub column: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+impl PolicyProblemView {
+    pub(super) fn of(problem: &crate::policies::PolicyProblem) -> Self {
+        Self {
+            layer: problem.layer.to_owned(),
+            file: problem.file.clone(),
+            line: problem.line,
+            column: problem.column,
+            message: problem.message.clone(),
+            hint: problem.hint.clone(),
+        }
+    }
+}

@@ -19,7 +19,9 @@ impl EventSink for FaultySink {
         match event {
             Event::PermissionRequest { .. } => panic!("a fault in showing a card"),
             Event::ToolOutput { .. } => panic!("a fault in passing output on"),
-            Event::PermissionResolved { .. } | Event::SessionChanged { .. } => {}
+            Event::PermissionResolved { .. }
+            | Event::PolicyChanged { .. }
+            | Event::SessionChanged { .. } => {}
         }
     }
 }
@@ -71,7 +73,9 @@ async fn a_panic_answers_internal_and_the_host_goes_on() {
     let code = |index: usize| {
         let answer: &Value = &answers[index];
         let error = answer.pointer("/error/data/code");
-        error.or_else(|| answer.pointer("/result/errorCode")).and_then(Value::as_str)
+        error
+            .or_else(|| answer.pointer("/result/errorCode"))
+            .and_then(Value::as_str)
     };
     assert_eq!(code(1), Some("INTERNAL"), "{}", answers[1]);
     assert!(!fixture.workspace().join("x.txt").exists());

@@ -2,4 +2,5 @@
 
 mod cases;
 mod faults;
+mod policies;
 mod support;
