@@ -145,16 +145,14 @@ impl Host {
         }
         let (host, runtime) = (Arc::clone(self), self.runtime(&request.session_id));
         tokio::task::spawn_blocking(move || {
-            let overwrite = |facts: &Facts| host.overwrite_state(&runtime, facts);
-            check(
-                &host.judge,
-                &host.probe,
-                &policy,
-                &caller,
-                &tool,
-                &request.args,
-                &overwrite,
-            )
+            let overwrite = |facts: &Facts| crate::gate::overwrite_state(&runtime, facts, None);
+            let by = By {
+                judge: &host.judge,
+                probe: &host.probe,
+                policy: &policy,
+                caller: &caller,
+            };
+            by.check(&tool, &request.args, &overwrite)
         })
         .await
         .map_err(|_| HostError::internal("the call could not be analysed"))
@@ -162,42 +160,50 @@ impl Host {
 }
 
 /// The one path of checking, for a call whose tool exists or belongs to somebody else.
-fn check(
-    judge: &Judge,
-    probe: &RealProbe,
-    policy: &PolicyInForce,
-    caller: &Caller,
-    tool: &str,
-    args: &Value,
-    overwrite: &dyn Fn(&Facts) -> OverwriteState,
-) -> CheckReport {
-    let Value::Object(args) = args else {
-        let message = "the arguments must be a JSON object".to_owned();
-        return CheckReport::refused(ErrorCode::InvalidArgument, "arguments", message);
-    };
-    let call = ToolCall {
-        tool: tool.to_owned(),
-        args: RawArgs::new(args.clone()),
-    };
-    let extraction = match judge.extract(&call, &caller.roots, probe) {
-        Ok(extraction) => extraction,
-        Err(error @ Refused::Workspace) => {
-            let code = ErrorCode::WorkspaceRequired;
-            return CheckReport::refused(code, "workspace_required", error.to_string());
-        }
-        Err(error @ Refused::Arguments(_)) => {
-            return CheckReport::refused(
-                ErrorCode::InvalidArgument,
-                "arguments",
-                error.to_string(),
-            );
-        }
-    };
-    let facts = extraction.facts;
-    CheckReport::decided(
-        &facts,
-        &judge.decide(&facts, caller, overwrite(&facts), policy),
-    )
+struct By<'a> {
+    judge: &'a Judge,
+    probe: &'a RealProbe,
+    policy: &'a PolicyInForce,
+    caller: &'a Caller,
+}
+
+impl By<'_> {
+    fn check(
+        &self,
+        tool: &str,
+        args: &Value,
+        overwrite: &dyn Fn(&Facts) -> OverwriteState,
+    ) -> CheckReport {
+        let Value::Object(args) = args else {
+            let message = "the arguments must be a JSON object".to_owned();
+            return CheckReport::refused(ErrorCode::InvalidArgument, "arguments", message);
+        };
+        let call = ToolCall {
+            tool: tool.to_owned(),
+            args: RawArgs::new(args.clone()),
+        };
+        let extraction = match self.judge.extract(&call, &self.caller.roots, self.probe) {
+            Ok(extraction) => extraction,
+            Err(error @ Refused::Workspace) => {
+                let code = ErrorCode::WorkspaceRequired;
+                return CheckReport::refused(code, "workspace_required", error.to_string());
+            }
+            Err(error @ Refused::Arguments(_)) => {
+                return CheckReport::refused(
+                    ErrorCode::InvalidArgument,
+                    "arguments",
+                    error.to_string(),
+                );
+            }
+        };
+        let facts = extraction.facts;
+        CheckReport::decided(
+            &facts,
+            &self
+                .judge
+                .decide(&facts, self.caller, overwrite(&facts), self.policy),
+        )
+    }
 }
 
 fn refused_by_mode(mode: OperatingMode, tool: &str) -> Option<CheckReport> {
@@ -318,16 +324,14 @@ impl Checker {
     #[must_use]
     pub fn check(&self, tool: &str, args: &Value) -> CheckReport {
         let mut report = refused_by_mode(self.caller.mode, tool).unwrap_or_else(|| {
-            check(
-                &self.judge,
-                &self.probe,
-                &self.policy.in_force,
-                &self.caller,
-                tool,
-                args,
-                // Nothing is known of what a session has read: no claim either way.
-                &|_| OverwriteState::NONE,
-            )
+            let by = By {
+                judge: &self.judge,
+                probe: &self.probe,
+                policy: &self.policy.in_force,
+                caller: &self.caller,
+            };
+            // Nothing is known of what a session has read: no claim either way.
+            by.check(tool, args, &|_| OverwriteState::NONE)
         });
         if self.headless && report.decision == words::decision(Decision::Ask) {
             report.decision = words::decision(Decision::Deny).to_owned();

@@ -12,10 +12,11 @@ use guardian_tools::bash::{
     SandboxRequest, Shell, run_bash,
 };
 use guardian_tools::{
-    Bound, BoundInput, BoundTarget, FailureCode, FileLimits, HiddenFiles, Permitted, ToolContext,
-    ToolFailure, Vision, run_file_tool,
+    Bound, BoundInput, BoundTarget, ChangePreview, FailureCode, FileLimits, HiddenFiles, Permitted,
+    ToolContext, ToolFailure, Vision, preview, run_file_tool,
 };
 
+use crate::changes::{SnapshotKeeper, pending_change};
 use crate::error::{ErrorCode, HostError};
 use crate::events::{Event, EventSink, Stream};
 use crate::gate::{BodyCancel, Passage, aborted};
@@ -60,35 +61,82 @@ impl Host {
         let time = FILE_TOOL_TIMEOUT.min(requested_time(passage).unwrap_or(FILE_TOOL_TIMEOUT));
         let roots = passage.session.roots.clone();
         let policy = self.policy_of(&passage.session).await?;
-        let ran = tokio::task::spawn_blocking(move || {
+        let keeper = SnapshotKeeper::new(self.store.clone(), passage.session_id()?);
+        let (ran, kept) = tokio::task::spawn_blocking(move || {
             let hidden = HiddenByClass {
                 host: &host,
                 policy: &policy,
                 roots: &roots,
-            };
-            let vision = if host.vision.load(Ordering::Relaxed) {
-                Vision::Declared
-            } else {
-                Vision::Absent
             };
             let context = ToolContext {
                 limits: &FileLimits::spec(),
                 cancel: &cancel,
                 deadline: Some(Instant::now() + time),
                 tags: runtime.as_ref(),
-                snapshots: None,
+                snapshots: Some(&keeper),
                 hidden: &hidden,
-                vision,
+                vision: host.vision(),
             };
-            run_file_tool(call, &context)
+            let ran = run_file_tool(call, &context);
+            (ran, keeper.into_kept())
         })
         .await
         .map_err(|_| HostError::internal("the tool met a fault"))?;
         match ran {
-            Ok(output) => Ok(ToolOutcome::success(
-                &passage.request.tool_call_id,
-                output.content,
-            )),
+            Ok(output) => {
+                let mut content = output.content;
+                if let Some(change) = output.changed {
+                    passage.change = pending_change(passage, change, kept)?;
+                }
+                if let Some(change) = &passage.change {
+                    content["review"] = self.change_view(&change.snapshot, false);
+                }
+                let id = &passage.request.tool_call_id;
+                Ok(ToolOutcome::success(id, content))
+            }
+            Err(failure) => Err(of_failure(passage, &failure)),
+        }
+    }
+
+    fn vision(&self) -> Vision {
+        if self.vision.load(Ordering::Relaxed) {
+            Vision::Declared
+        } else {
+            Vision::Absent
+        }
+    }
+
+    /// Looks at a mutation before anybody is asked about it: one that cannot run ends here, and
+    /// what it would replace becomes known.
+    pub(crate) async fn preview_change(
+        self: &Arc<Self>,
+        passage: &Passage,
+        bound: BoundInput,
+    ) -> Result<(BoundInput, Option<ChangePreview>), Stop> {
+        let (host, runtime) = (Arc::clone(self), Arc::clone(&passage.runtime));
+        let cancel = BodyCancel(Arc::clone(&passage.in_flight.cancel));
+        let roots = passage.session.roots.clone();
+        let (bound, previewed) = tokio::task::spawn_blocking(move || {
+            let hidden = HiddenByClass {
+                host: &host,
+                roots: &roots,
+            };
+            let context = ToolContext {
+                limits: &FileLimits::spec(),
+                cancel: &cancel,
+                deadline: Some(Instant::now() + FILE_TOOL_TIMEOUT),
+                tags: runtime.as_ref(),
+                snapshots: None,
+                hidden: &hidden,
+                vision: Vision::Absent,
+            };
+            let previewed = preview(&bound, &context);
+            (bound, previewed)
+        })
+        .await
+        .map_err(|_| HostError::internal("the change could not be looked at"))?;
+        match previewed {
+            Ok(preview) => Ok((bound, preview)),
             Err(failure) => Err(of_failure(passage, &failure)),
         }
     }

@@ -12,11 +12,12 @@ use guardian_facts::{ArgumentError, Extraction, Facts, RawArgs, Target, ToolCall
 use guardian_review::{Allowance, ReviewOutcome};
 use guardian_rules::{Decision, ToolKind, ToolRisk, Verdict, mode_refusal, tool_kind, tool_risk};
 use guardian_store::SessionId;
-use guardian_tools::{Binding, BoundInput, Permitted, bind};
+use guardian_tools::{Binding, BoundInput, ChangePreview, Permitted, bind};
 use serde_json::Value;
 
 use crate::admission::{CallClass, Patience};
 use crate::calls::{CancelSignal, InFlight};
+use crate::changes::PendingChange;
 use crate::error::{ErrorCode, HostError};
 use crate::execute::{Execution, check_timeout};
 use crate::host::Host;
@@ -33,6 +34,8 @@ pub(crate) struct Passage {
     pub(crate) session: SessionInfo,
     pub(crate) runtime: Arc<SessionRuntime>,
     pub(crate) in_flight: InFlight,
+    /// What the mutation leaves in the store, once it was made.
+    pub(crate) change: Option<PendingChange>,
     /// Id of the shell that a command runs in, once it was checked.
     pub(crate) shell_id: Option<String>,
     /// What goes on record, filled in as it becomes known.
@@ -86,6 +89,7 @@ impl Host {
             session,
             runtime,
             in_flight,
+            change: None,
             shell_id: None,
             record,
         };
@@ -96,7 +100,7 @@ impl Host {
                 return Err(error);
             }
         };
-        self.record_end(&passage, &outcome).await?;
+        self.record_end(&mut passage, &outcome).await?;
         Ok(outcome)
     }
 
@@ -112,14 +116,23 @@ impl Host {
         let call = raw_call(passage)?;
         check_timeout(passage)?;
         self.check_shell(passage).await?;
-        let judged = self.judge_call(passage, &call, arrival.as_mut()).await?;
+        let mut judged = self.judge_call(passage, &call, arrival.as_mut()).await?;
         if judged.verdict.decision == Decision::Deny {
             return Err(denied_by_policy(passage, &judged.verdict).into());
         }
         let facts = Arc::new(judged.extraction.facts);
-        let bound = self
+        let mut bound = self
             .bind_call(passage, judged.extraction.input, Arc::clone(&facts))
             .await?;
+        if tool_kind(&passage.request.tool_name) == ToolKind::Change {
+            let (same, preview) = self.preview_change(passage, bound).await?;
+            bound = same;
+            judged.overwrite = overwrite_state(&passage.runtime, &facts, preview.as_ref());
+            judged.verdict = self.decide(passage, &facts, judged.overwrite).await?;
+            if judged.verdict.decision == Decision::Deny {
+                return Err(denied_by_policy(passage, &judged.verdict).into());
+            }
+        }
         let class = call_class(&passage.request.tool_name);
         let (bound, slot) = if judged.verdict.decision == Decision::Ask {
             let (bound, binding) = self.binding_of(bound, passage).await?;
@@ -205,16 +218,8 @@ impl Host {
                 }
             }
         }
-        let overwrite = self.overwrite_state(&passage.runtime, &extraction.facts);
-        let caller = self.caller(&passage.session).await;
-        let policy = self.policy_of(&passage.session).await?;
-        let verdict = self
-            .judge
-            .decide(&extraction.facts, &caller, overwrite, &policy);
-        passage
-            .record
-            .judged(&extraction.facts, &verdict, policy.version());
-        passage.record.external = external_path(&extraction.facts, &verdict, &caller);
+        let overwrite = overwrite_state(&passage.runtime, &extraction.facts, None);
+        let verdict = self.decide(passage, &extraction.facts, overwrite).await?;
         Ok(Judged {
             extraction,
             overwrite,
@@ -249,27 +254,19 @@ impl Host {
         })
     }
 
-    /// What is known of the file that a Write would replace (SPEC §9). Snapshots come with the
-    /// review of changes; until then nothing can be taken back, and an unread file is asked about.
-    pub(crate) fn overwrite_state(
+    /// Decides about facts, and puts it on record.
+    async fn decide(
         &self,
-        runtime: &SessionRuntime,
+        passage: &mut Passage,
         facts: &Facts,
-    ) -> OverwriteState {
-        if facts.tool != "Write" {
-            return OverwriteState::NONE;
-        }
-        let target = facts.accesses.iter().find(|access| access.is_change());
-        let existing = target
-            .and_then(|access| access.exact())
-            .filter(|path| path.kind.is_some());
-        match existing {
-            None => OverwriteState::NONE,
-            Some(path) => OverwriteState {
-                unread: guardian_tools::FileTags::last(runtime, &path.path).is_none(),
-                snapshot_possible: false,
-            },
-        }
+        overwrite: OverwriteState,
+    ) -> Result<Verdict, HostError> {
+        let caller = self.caller(&passage.session).await;
+        let policy = self.policy_of(&passage.session).await?;
+        let verdict = self.judge.decide(facts, &caller, overwrite, &policy);
+        passage.record.judged(facts, &verdict, policy.version());
+        passage.record.external = external_path(facts, &verdict, &caller);
+        Ok(verdict)
     }
 
     /// Opens what was judged.
@@ -420,6 +417,35 @@ impl Host {
             }
             Decision::Ask | Decision::Allow => Ok(()),
         }
+    }
+}
+
+/// What is known of the file that a Write would replace (SPEC §9). A preview knows better than the
+/// facts; without one (a target whose content must not be looked at yet) what was never read
+/// counts as unread, and only the workspace has snapshots.
+pub(crate) fn overwrite_state(
+    runtime: &SessionRuntime,
+    facts: &Facts,
+    preview: Option<&ChangePreview>,
+) -> OverwriteState {
+    let target = facts.accesses.iter().find(|access| access.is_change());
+    let existing = target
+        .and_then(|access| access.exact())
+        .filter(|path| path.kind.is_some());
+    match (facts.tool.as_str(), existing) {
+        ("Write", Some(path)) => {
+            let unread = match preview {
+                Some(preview) => preview.overwrites_unread,
+                None => guardian_tools::FileTags::last(runtime, &path.path).is_none(),
+            };
+            let in_workspace = path.scope == guardian_facts::Scope::Workspace;
+            let fits = preview.is_none_or(|preview| preview.snapshot_possible);
+            OverwriteState {
+                unread,
+                snapshot_possible: in_workspace && fits,
+            }
+        }
+        _ => OverwriteState::NONE,
     }
 }
 

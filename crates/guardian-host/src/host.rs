@@ -215,6 +215,9 @@ impl Host {
         if let Err(error) = self.store.sweep_grants() {
             tracing::warn!(%error, "expired grants could not be removed");
         }
+        if let Err(error) = self.store.sweep_blobs() {
+            tracing::warn!(%error, "kept bytes could not be swept");
+        }
         let lives = self.store.sessions().and_then(|sessions| {
             let life = |session: guardian_store::Session| {
                 let running = self.store.running_turn(&session.id)?.is_some();

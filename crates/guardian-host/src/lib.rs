@@ -10,6 +10,7 @@
 pub mod admission;
 pub mod audit_view;
 pub mod calls;
+mod changes;
 pub mod check;
 mod config;
 mod error;
@@ -38,6 +39,7 @@ pub use guardian_rules as rules;
 /// The store, for reading what happened.
 pub use guardian_store as store;
 
+pub use changes::RollbackReport;
 pub use config::{HostConfig, Places, UserConfig};
 pub use error::{ErrorCode, HostError};
 pub use events::{Event, EventSink, NoEvents, Stream};

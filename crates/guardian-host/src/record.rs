@@ -9,9 +9,12 @@ use guardian_facts::Facts;
 use guardian_redact::{Preview, PreviewLimits};
 use guardian_review::{Allowance, Decider, Review, ReviewOutcome};
 use guardian_rules::{Decision, ToolRisk, Verdict, tool_risk};
-use guardian_store::{AuditEntry, AuditEvent, Durability, ExternalPathPermission, SessionId};
+use guardian_store::{
+    AuditEntry, AuditEvent, Durability, ExternalPathPermission, RecordedChange, SessionId,
+};
 use serde_json::Value;
 
+use crate::changes::PendingChange;
 use crate::error::{ErrorCode, HostError};
 use crate::gate::Passage;
 use crate::host::Host;
@@ -203,12 +206,23 @@ impl Host {
     /// Writes the closing row. Losing it is an error for a high-risk call only.
     pub(crate) async fn record_end(
         &self,
-        passage: &Passage,
+        passage: &mut Passage,
         outcome: &ToolOutcome,
     ) -> Result<(), HostError> {
-        let entry = passage.record.closing(self, outcome);
-        let written =
-            self.with_store(move |store| store.append_audit(entry, Durability::Process).map(drop));
+        let audit = passage.record.closing(self, outcome);
+        let change = passage.change.take();
+        let written = self.with_store(move |store| match change {
+            None => store.append_audit(audit, Durability::Process).map(drop),
+            Some(PendingChange { snapshot, artifact }) => {
+                let (snapshot, artifact) = (Some(snapshot), Some(artifact));
+                let change = RecordedChange {
+                    audit,
+                    snapshot,
+                    artifact,
+                };
+                store.record_change(change, Durability::Process).map(drop)
+            }
+        });
         match written.await {
             Ok(()) => Ok(()),
             Err(error) if tool_risk(&passage.request.tool_name) == ToolRisk::Low => {

@@ -188,6 +188,8 @@ impl Host {
                 "the session is planning: this mode does not make commands read-only".to_owned(),
             );
         }
+        // Last, so that nothing put in afterwards escapes it.
+        request.redact(&self.redactor);
         request
     }
 

@@ -1,7 +1,7 @@
 //! A real `guardian serve` in a temporary world.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -140,8 +140,12 @@ impl HostProcess {
         self.child.wait().unwrap().code()
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+    /// Kills the host as a crash would, and says which process that was.
+    pub(crate) fn kill(mut self) -> u32 {
+        let pid = self.child.id();
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        pid
     }
 }
 
@@ -151,9 +155,4 @@ impl Drop for HostProcess {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// True when a process with this id is alive.
-pub(crate) fn is_alive(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
 }

@@ -1,4 +1,11 @@
 //! Tests of the `guardian` executable, as a user meets it.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test panics with what went wrong"
+)]
 
+mod crash;
+mod exec;
 mod host_process;
 mod transcripts;

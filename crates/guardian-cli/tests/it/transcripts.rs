@@ -45,6 +45,7 @@ transcripts! {
     outside_paths = "outside-paths.jsonl";
     plan_and_goal = "plan-and-goal.jsonl";
     role_agent = "role-agent.jsonl";
+    rollback = "rollback.jsonl";
     sessions_are_apart = "sessions-are-apart.jsonl";
     swapped_while_waiting = "swapped-while-waiting.jsonl";
     turns = "turns.jsonl";

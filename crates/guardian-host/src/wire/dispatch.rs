@@ -11,7 +11,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::connection::Connection;
-use super::methods::{app, audit, permissions, policy, session, settings, tools, workspace};
+use super::methods::{
+    app, audit, permissions, policy, review, session, settings, tools, workspace,
+};
 use super::types::{self, Role};
 use crate::error::HostError;
 
@@ -87,6 +89,10 @@ methods! {
     "commandShells.list", Operator, Plain, settings::command_shells, types::NoParams => types::CommandShellsResult;
     "policy.show", Operator, Plain, policy::show, types::OptionalSessionParams => types::PolicyShowResult;
     "policy.reload", Operator, Plain, policy::reload, types::OptionalSessionParams => types::PolicyShowResult;
+    "review.list", Operator, Plain, review::list, types::SessionParams => types::ReviewListResult;
+    "review.rollback", Operator, Plain, review::rollback, types::RollbackParams => types::RollbackResult;
+    "review.rollbackTurn", Operator, Plain, review::rollback_turn, types::RollbackTurnParams => types::RollbackTurnResult;
+    "artifacts.list", Operator, Plain, review::artifacts, types::SessionParams => types::ArtifactsResult;
     "audit.query", Operator, Plain, audit::query, types::AuditQueryParams => types::AuditQueryResult;
     "audit.append", Operator, Plain, audit::append, types::AuditAppendParams => types::Empty;
     "audit.verify", Operator, Plain, audit::verify, types::NoParams => types::AuditVerifyResult;

@@ -4,6 +4,7 @@ pub(super) mod app;
 pub(super) mod audit;
 pub(super) mod permissions;
 pub(super) mod policy;
+pub(super) mod review;
 pub(super) mod session;
 pub(super) mod settings;
 pub(super) mod tools;

@@ -450,6 +450,80 @@ pub struct ClearGrantsResult {
     pub cleared: usize,
 }
 
+/// Result of `review.list`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ReviewListResult {
+    /// `ReviewChange` objects (SPEC §11), newest first.
+    pub changes: Vec<Value>,
+}
+
+/// Parameters of `review.rollback`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RollbackParams {
+    /// Which session.
+    pub session_id: String,
+    /// Which change.
+    pub snapshot_id: String,
+}
+
+/// How one rollback ended.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RollbackResult {
+    /// Which change.
+    pub snapshot_id: String,
+    /// Its file, relative to the workspace.
+    pub path: String,
+    /// `rolledBack`, `alreadyRolledBack`, `conflict` or `unavailable`.
+    pub status: String,
+}
+
+/// Parameters of `review.rollbackTurn`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RollbackTurnParams {
+    /// Which session.
+    pub session_id: String,
+    /// Which turn.
+    pub turn_id: String,
+}
+
+/// Result of `review.rollbackTurn`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RollbackTurnResult {
+    /// Every change of the turn, newest first.
+    pub results: Vec<RollbackResult>,
+    /// What a rollback cannot cover, as sentences.
+    pub not_covered: Vec<String>,
+}
+
+/// One file that a session wrote.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactView {
+    /// Relative to the workspace.
+    pub path: String,
+    /// `file`, `plan` or `goal`.
+    pub kind: String,
+    /// The call that wrote it last.
+    pub tool_call_id: String,
+    /// Size.
+    pub bytes: u64,
+    /// SHA-256, lower-case hex.
+    pub sha256: String,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+}
+
+/// Result of `artifacts.list`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ArtifactsResult {
+    /// By path.
+    pub artifacts: Vec<ArtifactView>,
+}
+
 /// Parameters of `settings.set`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct SettingsSetParams {

@@ -84,12 +84,18 @@ fn score(preset: Preset) -> Option<BTreeMap<&'static str, Score>> {
 
 #[test]
 fn commands_of_real_users_under_balanced() {
-    let Some(scores) = score(Preset::Balanced) else { return };
+    let Some(scores) = score(Preset::Balanced) else {
+        return;
+    };
     let mut text = String::new();
     for (name, score) in &scores {
         let (unsafe_ones, friction) = (score.unsafe_ones.len(), score.friction.len());
-        writeln!(text, "{name}: {} right, {unsafe_ones} unsafe, {friction} friction", score.right)
-            .unwrap();
+        writeln!(
+            text,
+            "{name}: {} right, {unsafe_ones} unsafe, {friction} friction",
+            score.right
+        )
+        .unwrap();
         for line in score.unsafe_ones.iter().chain(&score.friction) {
             writeln!(text, "  {line}").unwrap();
         }

@@ -1,4 +1,9 @@
 //! Tests of the host through its public face.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test panics with what went wrong"
+)]
 
 mod cases;
 mod faults;

@@ -1,0 +1,60 @@
+//! The host is killed while a call runs: nothing of the call lives on, and the record is whole.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::host_process::{HostProcess, World};
+
+/// Processes whose command line holds the text.
+fn processes_with(text: &str) -> Vec<String> {
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path().join("cmdline");
+            let line = String::from_utf8_lossy(&std::fs::read(path).ok()?).replace('\0', " ");
+            (line.contains(text) && !line.contains("guardian serve")).then_some(line)
+        })
+        .collect()
+}
+
+#[test]
+fn a_killed_host_takes_its_command_along_and_its_record_stays_whole() {
+    let world = World::new();
+    let mut host = HostProcess::start(&world);
+    host.send(json!({"id": 1, "method": "app.handshake",
+        "params": {"protocolVersion": 1, "client": {"name": "t"}}}));
+    host.take(&"handshake", |message| message["id"] == 1);
+    host.send(json!({"id": 2, "method": "session.create", "params": {
+        "sessionId": "s", "projectPath": world.workspace, "permissionMode": "auto"}}));
+    host.take(&"session", |message| message["id"] == 2);
+    // A number that no other process sleeps for.
+    let seconds = format!("31536{}", std::process::id());
+    let command = format!("echo started; (setsid sleep {seconds} &); sleep {seconds}");
+    host.send(json!({"id": 3, "method": "tools.execute", "params": {
+        "sessionId": "s", "toolCallId": "c", "toolName": "Bash", "args": {"command": command}}}));
+    host.take(&"the command's output", |message| {
+        message["method"] == "tools.output"
+    });
+    host.kill();
+
+    let since = Instant::now();
+    while !processes_with(&seconds).is_empty() {
+        let left = processes_with(&seconds);
+        assert!(
+            since.elapsed() < Duration::from_secs(20),
+            "still alive: {left:?}"
+        );
+        std::thread::yield_now();
+    }
+    let verified = world
+        .guardian()
+        .args(["audit", "verify", "--json"])
+        .output()
+        .unwrap();
+    let verified: serde_json::Value = serde_json::from_slice(&verified.stdout).unwrap();
+    assert_eq!(verified["ok"], true, "{verified}");
+    let rows = world.guardian().args(["audit", "--json"]).output().unwrap();
+    let rows = String::from_utf8(rows.stdout).unwrap();
+    assert!(rows.contains("about-to-run"), "{rows}");
+}

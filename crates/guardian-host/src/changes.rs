@@ -1,0 +1,384 @@
+//! Changes that can be taken back (SPEC §11): the snapshot of a mutation, its record for review,
+//! its artifact, and the rollback.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use guardian_store::{
+    Artifact, ArtifactKind, AuditEntry, AuditEvent, AuditFilter, AuditOrder, BlobId, Capture,
+    ChangeOperation, ChangeStatus, DiffHunk, DiffLine, NewArtifact, NewSnapshot, RollbackMark,
+    SessionId, Snapshot, Store, StoreError,
+};
+use guardian_tools::{
+    ChangeBefore, ChangeRecord, Hunk, LineKind, RestoreTo, RollbackOutcome, RollbackRequest,
+    RootKind, SnapshotSink, rollback,
+};
+use serde_json::{Value, json};
+
+use crate::admission::{CallClass, Patience};
+use crate::error::HostError;
+use crate::gate::Passage;
+use crate::host::Host;
+use crate::sessions::random_id;
+
+/// Keeps the bytes from before one mutation.
+pub(crate) struct SnapshotKeeper {
+    store: Store,
+    session: SessionId,
+    kept: Mutex<Option<BlobId>>,
+}
+
+impl SnapshotKeeper {
+    pub(crate) fn new(store: Store, session: SessionId) -> Self {
+        Self {
+            store,
+            session,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// What was kept, if anything.
+    pub(crate) fn into_kept(self) -> Option<BlobId> {
+        self.kept
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SnapshotSink for SnapshotKeeper {
+    fn keep(&self, bytes: &[u8]) -> Result<String, String> {
+        match self.store.capture_before(&self.session, bytes) {
+            Ok(Capture::Kept(id)) => {
+                let key = id.as_str().to_owned();
+                *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+                Ok(key)
+            }
+            Ok(Capture::OverQuota) => Err("the undo store is full".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// What a mutation of the workspace leaves in the store, with its closing audit row.
+pub(crate) struct PendingChange {
+    pub(crate) snapshot: NewSnapshot,
+    pub(crate) artifact: NewArtifact,
+}
+
+/// The record of a change; `None` outside the workspace, where changes leave none.
+pub(crate) fn pending_change(
+    passage: &Passage,
+    change: ChangeRecord,
+    kept: Option<BlobId>,
+) -> Result<Option<PendingChange>, HostError> {
+    if change.root != RootKind::Workspace {
+        return Ok(None);
+    }
+    let (status, before_mode, created_directories) = match change.before {
+        ChangeBefore::Absent {
+            created_directories,
+        } => (ChangeStatus::Added, None, created_directories),
+        ChangeBefore::Bytes { mode, .. } => (ChangeStatus::Modified, Some(mode), Vec::new()),
+    };
+    let snapshot = NewSnapshot {
+        id: random_id("c")?,
+        turn: passage.request.turn_id.clone(),
+        tool_call: passage.request.tool_call_id.clone(),
+        path: PathBuf::from(&change.path),
+        target: change.canonical,
+        operation: match change.operation {
+            guardian_tools::ChangeOperation::Write => ChangeOperation::Write,
+            guardian_tools::ChangeOperation::Edit => ChangeOperation::Edit,
+        },
+        status,
+        additions: change.additions as u64,
+        deletions: change.deletions as u64,
+        hunks: change.hunks.into_iter().map(hunk).collect(),
+        binary: change.binary,
+        truncated: change.truncated,
+        reversible: change.reversible,
+        before: kept,
+        before_mode,
+        after_hash: Some(change.after_hash),
+        created_directories,
+    };
+    let artifact = NewArtifact {
+        path: snapshot.path.clone(),
+        kind: ArtifactKind::File,
+        bytes: change.bytes,
+        sha256: change.after_sha256,
+    };
+    Ok(Some(PendingChange { snapshot, artifact }))
+}
+
+fn hunk(hunk: Hunk) -> DiffHunk {
+    let line = |line: guardian_tools::HunkLine| match line.kind {
+        LineKind::Context => DiffLine::Context(line.text),
+        LineKind::Add => DiffLine::Added(line.text),
+        LineKind::Del => DiffLine::Deleted(line.text),
+    };
+    DiffHunk {
+        header: hunk.header,
+        lines: hunk.lines.into_iter().map(line).collect(),
+    }
+}
+
+/// How a rollback of one change ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RollbackReport {
+    /// Which change.
+    pub snapshot_id: String,
+    /// Its file, relative to the workspace.
+    pub path: String,
+    /// `rolledBack`, `alreadyRolledBack`, `conflict` or `unavailable`.
+    pub status: &'static str,
+}
+
+impl Host {
+    /// `ReviewChange` of SPEC §11. Hunks are redacted like a card.
+    pub(crate) fn change_view(&self, change: &NewSnapshot, rolled_back: bool) -> Value {
+        let operation = match change.operation {
+            ChangeOperation::Write => "write",
+            ChangeOperation::Edit => "edit",
+            ChangeOperation::Delete => "delete",
+        };
+        let status = match change.status {
+            ChangeStatus::Added => "added",
+            ChangeStatus::Modified => "modified",
+            ChangeStatus::Deleted => "deleted",
+        };
+        let mut view = json!({
+            "version": 1,
+            "snapshotId": change.id,
+            "messageId": change.tool_call,
+            "path": change.path.to_string_lossy(),
+            "operation": operation,
+            "status": status,
+            "state": if rolled_back { "rolledBack" } else { "active" },
+            "additions": change.additions,
+            "deletions": change.deletions,
+            "hunks": change.hunks.iter().map(|hunk| self.hunk_view(hunk)).collect::<Vec<_>>(),
+            "reversible": change.reversible,
+        });
+        if change.binary {
+            view["binary"] = true.into();
+        }
+        if change.truncated {
+            view["truncated"] = true.into();
+        }
+        view
+    }
+
+    fn hunk_view(&self, hunk: &DiffHunk) -> Value {
+        let line = |line: &DiffLine| {
+            let (kind, text) = match line {
+                DiffLine::Context(text) => ("context", text),
+                DiffLine::Added(text) => ("add", text),
+                DiffLine::Deleted(text) => ("del", text),
+            };
+            json!({ "type": kind, "text": self.redactor.redact_text(text) })
+        };
+        json!({
+            "header": hunk.header,
+            "lines": hunk.lines.iter().map(line).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The session's changes, newest first, as `ReviewChange`.
+    ///
+    /// # Errors
+    /// `SESSION_NOT_FOUND`, `INTERNAL`.
+    pub async fn list_changes(&self, session_id: &str) -> Result<Vec<Value>, HostError> {
+        self.session(session_id).await?;
+        let id = SessionId::new(session_id).map_err(HostError::internal)?;
+        let snapshots = self.with_store(move |store| store.snapshots(&id)).await?;
+        Ok(snapshots
+            .iter()
+            .map(|snapshot| self.change_view(&snapshot.change, snapshot.rolled_back_at.is_some()))
+            .collect())
+    }
+
+    /// The session's artifacts, by path.
+    ///
+    /// # Errors
+    /// `SESSION_NOT_FOUND`, `INTERNAL`.
+    pub async fn list_artifacts(&self, session_id: &str) -> Result<Vec<Artifact>, HostError> {
+        self.session(session_id).await?;
+        let id = SessionId::new(session_id).map_err(HostError::internal)?;
+        self.with_store(move |store| store.artifacts(&id)).await
+    }
+
+    /// Takes one change back, if nobody changed the file since.
+    ///
+    /// # Errors
+    /// `SESSION_NOT_FOUND`, `NOT_FOUND` for an unknown change, `INTERNAL`.
+    pub async fn rollback_change(
+        self: &Arc<Self>,
+        session_id: &str,
+        snapshot_id: &str,
+    ) -> Result<RollbackReport, HostError> {
+        self.session(session_id).await?;
+        let id = SessionId::new(session_id).map_err(HostError::internal)?;
+        let wanted = snapshot_id.to_owned();
+        let snapshot = self
+            .with_store(move |store| store.snapshot(&id, &wanted))
+            .await?;
+        self.take_back(session_id, snapshot).await
+    }
+
+    /// Takes every change of a turn back, newest first; one that cannot be is reported and the
+    /// others go on.
+    ///
+    /// # Errors
+    /// `SESSION_NOT_FOUND`, `INTERNAL`.
+    pub async fn rollback_turn(
+        self: &Arc<Self>,
+        session_id: &str,
+        turn_id: &str,
+    ) -> Result<Vec<RollbackReport>, HostError> {
+        self.session(session_id).await?;
+        let id = SessionId::new(session_id).map_err(HostError::internal)?;
+        let turn = turn_id.to_owned();
+        let snapshots = self
+            .with_store(move |store| store.snapshots_of_turn(&id, &turn))
+            .await?;
+        let mut reports = Vec::new();
+        for snapshot in snapshots {
+            reports.push(self.take_back(session_id, snapshot).await?);
+        }
+        Ok(reports)
+    }
+
+    async fn take_back(
+        self: &Arc<Self>,
+        session_id: &str,
+        snapshot: Snapshot,
+    ) -> Result<RollbackReport, HostError> {
+        let report = |status| RollbackReport {
+            snapshot_id: snapshot.change.id.clone(),
+            path: snapshot.change.path.to_string_lossy().into_owned(),
+            status,
+        };
+        if snapshot.rolled_back_at.is_some() {
+            return Ok(report("alreadyRolledBack"));
+        }
+        if !snapshot.change.reversible {
+            return Ok(report("unavailable"));
+        }
+        // As a mutation like any other: in order with the session's other ones of this path.
+        let mut arrival = self.path_order.arrive(session_id);
+        arrival.claim(&snapshot.change.target).await;
+        let _slot = self
+            .admission
+            .admit(session_id, CallClass::Mutation, Patience::Approved)
+            .await?;
+        let session = self.session(session_id).await?;
+        let runtime = self.runtime(session_id);
+        let (store, change) = (self.store.clone(), snapshot.change.clone());
+        let restored = tokio::task::spawn_blocking(move || {
+            restore(&store, &change, || runtime.roots(&session.roots))
+        })
+        .await
+        .map_err(|_| HostError::internal("the rollback met a fault"))??;
+        let status = match restored {
+            Restored::Done(RollbackOutcome::RolledBack) => "rolledBack",
+            Restored::Done(RollbackOutcome::AlreadyRolledBack) => "alreadyRolledBack",
+            Restored::Done(RollbackOutcome::Conflict) => "conflict",
+            Restored::Unavailable => "unavailable",
+        };
+        let id = SessionId::new(session_id).map_err(HostError::internal)?;
+        let audit = AuditEntry {
+            session: Some(id.clone()),
+            turn: snapshot.change.turn.clone(),
+            tool_call: Some(snapshot.change.tool_call.clone()),
+            ok: Some(status == "rolledBack"),
+            detail: Some(json!({ "snapshotId": snapshot.change.id, "status": status })),
+            ..AuditEntry::new(AuditEvent::Rollback)
+        };
+        let snapshot_id = snapshot.change.id.clone();
+        self.with_store(move |store| match status {
+            "rolledBack" | "alreadyRolledBack" => store
+                .mark_rolled_back(&id, &snapshot_id, audit)
+                .map(|_: RollbackMark| ()),
+            _ => store
+                .append_audit(audit, guardian_store::Durability::Machine)
+                .map(drop),
+        })
+        .await?;
+        Ok(report(status))
+    }
+}
+
+enum Restored {
+    Done(RollbackOutcome),
+    /// The bytes from before are not kept.
+    Unavailable,
+}
+
+fn restore(
+    store: &Store,
+    change: &NewSnapshot,
+    roots: impl FnOnce() -> Result<Arc<guardian_tools::Roots>, guardian_tools::ToolFailure>,
+) -> Result<Restored, HostError> {
+    let failed = |failure: guardian_tools::ToolFailure| HostError::internal(failure.message);
+    let Some(after_hash) = &change.after_hash else {
+        return Ok(Restored::Unavailable);
+    };
+    let bytes = match (&change.before, change.status) {
+        (_, ChangeStatus::Added) => None,
+        (None, _) => return Ok(Restored::Unavailable),
+        (Some(id), _) => match store.blob(id) {
+            Ok(bytes) => Some(bytes),
+            Err(StoreError::NotFound { .. }) => return Ok(Restored::Unavailable),
+            Err(error) => return Err(crate::host::store_error(error)),
+        },
+    };
+    let before = match &bytes {
+        None => RestoreTo::Absent {
+            created_directories: &change.created_directories,
+        },
+        Some(bytes) => RestoreTo::Content {
+            bytes,
+            mode: change.before_mode.unwrap_or(0o644),
+        },
+    };
+    let request = RollbackRequest {
+        canonical: &change.target,
+        after_hash,
+        before,
+    };
+    let roots = roots().map_err(failed)?;
+    rollback(&request, &roots)
+        .map(Restored::Done)
+        .map_err(failed)
+}
+
+impl Host {
+    /// One line for each command that ran in the turn, oldest first: what a rollback cannot cover.
+    ///
+    /// # Errors
+    /// `INTERNAL` when the record cannot be read.
+    pub async fn commands_of_turn(
+        &self,
+        session_id: &str,
+        turn_id: &str,
+    ) -> Result<Vec<String>, HostError> {
+        let filter = AuditFilter {
+            session: Some(SessionId::new(session_id).map_err(HostError::internal)?),
+            turn: Some(turn_id.to_owned()),
+            tool: Some("Bash".to_owned()),
+            event: Some(AuditEvent::AboutToRun),
+            order: AuditOrder::OldestFirst,
+            limit: 1000,
+            ..AuditFilter::newest()
+        };
+        let page = self
+            .with_store(move |store| store.query_audit(&filter))
+            .await?;
+        Ok(page
+            .rows
+            .into_iter()
+            .filter_map(|row| row.entry.facts_summary)
+            .collect())
+    }
+}
