@@ -12,6 +12,7 @@ use crate::workspace::root;
 mod rules_reference;
 mod schemas;
 mod tools;
+mod wire;
 
 /// A file as it should be.
 pub(crate) struct Generated {
@@ -56,6 +57,22 @@ const GENERATORS: &[Generator] = &[
     Generator {
         name: "review configuration",
         generate: schemas::review_config,
+    },
+    Generator {
+        name: "facts schema",
+        generate: schemas::facts,
+    },
+    Generator {
+        name: "docs/commands.md",
+        generate: tools::commands,
+    },
+    Generator {
+        name: "wire methods",
+        generate: wire::methods,
+    },
+    Generator {
+        name: "docs/protocol.md",
+        generate: wire::page,
     },
 ];
 

@@ -41,14 +41,14 @@ pub(crate) enum Command {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DataOption {
     /// Data directory (default: `GUARDIAN_DATA_DIR`, else `$XDG_DATA_HOME/guardian`).
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", global = true)]
     pub(crate) data_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct JsonOption {
     /// Print JSON.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) json: bool,
 }
 

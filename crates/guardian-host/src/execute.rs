@@ -116,9 +116,11 @@ impl Host {
         let (host, runtime) = (Arc::clone(self), Arc::clone(&passage.runtime));
         let cancel = BodyCancel(Arc::clone(&passage.in_flight.cancel));
         let roots = passage.session.roots.clone();
+        let policy = self.policy_of(&passage.session).await?;
         let (bound, previewed) = tokio::task::spawn_blocking(move || {
             let hidden = HiddenByClass {
                 host: &host,
+                policy: &policy,
                 roots: &roots,
             };
             let context = ToolContext {
@@ -218,6 +220,7 @@ impl Host {
                 events: Arc::clone(&self.events),
                 session_id: passage.request.session_id.clone(),
                 tool_call_id: passage.request.tool_call_id.clone(),
+                own_secrets: Arc::clone(&self.own_secrets),
             }),
             limits: BashLimits::standard(),
             sandbox: SandboxRequest::off(),
@@ -227,6 +230,11 @@ impl Host {
 
     fn command_outcome(&self, passage: &mut Passage, result: &BashResult) -> ToolOutcome {
         let mut content = result.to_json();
+        for stream in ["stdout", "stderr"] {
+            if let Some(text) = content[stream].as_str() {
+                content[stream] = mask(text, &self.own_secrets).into();
+            }
+        }
         passage.record.exit_code = content
             .get("exitCode")
             .and_then(serde_json::Value::as_i64)
@@ -298,6 +306,19 @@ struct CommandOutput {
     events: Arc<dyn EventSink>,
     session_id: String,
     tool_call_id: String,
+    own_secrets: Arc<[String]>,
+}
+
+/// Takes the values of the host's own secret variables out of a command's output (SPEC §14): the
+/// one alteration of what a model gets. A value that a live chunk splits is caught in the result.
+fn mask(text: &str, own_secrets: &[String]) -> String {
+    let mut text = text.to_owned();
+    for secret in own_secrets {
+        if text.contains(secret.as_str()) {
+            text = text.replace(secret.as_str(), "[REDACTED:environment]");
+        }
+    }
+    text
 }
 
 impl OutputSink for CommandOutput {
@@ -310,7 +331,7 @@ impl OutputSink for CommandOutput {
                 OutputStream::Stderr => Stream::Stderr,
             },
             seq,
-            chunk,
+            chunk: mask(&chunk, &self.own_secrets),
         });
     }
 }

@@ -361,7 +361,13 @@ impl Host {
                 let session = self.session(&passage.session.session_id).await?;
                 self.check_mode(passage, &session)?;
                 let cause = other.cause().unwrap_or_default();
-                let message = other.message().unwrap_or_default();
+                let mut message = other.message().unwrap_or_default();
+                // Nobody said no to this call in particular: say why anybody had to be asked.
+                let unanswered =
+                    matches!(other, ReviewOutcome::ReviewerRequired | ReviewOutcome::TimedOut { .. });
+                if let (true, Some(reason)) = (unanswered, verdict.reasons.first()) {
+                    message.push_str(&format!(" (asked because {reason})"));
+                }
                 Err(ToolOutcome::denied(&passage.request.tool_call_id, &cause, &message).into())
             }
         }

@@ -46,6 +46,8 @@ pub struct Host {
     pub(crate) login: LoginEnvironment,
     pub(crate) environment_rules: EnvironmentRules,
     pub(crate) shells: ShellCatalogue,
+    /// Values of the host's own secret variables, at least 8 characters each.
+    pub(crate) own_secrets: Arc<[String]>,
     /// `None`: commands run with the weaker ownership by process group.
     pub(crate) supervisor: Option<Arc<SupervisorProgram>>,
     pub(crate) policies: Arc<Policies>,
@@ -84,8 +86,8 @@ impl Host {
         events: Arc<dyn EventSink>,
     ) -> Result<Arc<Self>, HostError> {
         let rules = EnvironmentRules::builtin().map_err(HostError::internal)?;
-        let redactor =
-            Redactor::builtin().with_known_values(secret_values(&config.environment, &rules));
+        let own_secrets: Arc<[String]> = secret_values(&config.environment, &rules).into();
+        let redactor = Redactor::builtin().with_known_values(own_secrets.iter().cloned());
         let options = StoreOptions::new(&config.places.data_dir)
             .clock(Arc::clone(&config.clock))
             .redactor(redactor.clone());
@@ -122,6 +124,7 @@ impl Host {
             login: LoginEnvironment::new(config.environment.clone()),
             environment_rules: rules,
             supervisor: find_supervisor(),
+            own_secrets,
             shells: ShellCatalogue::discover(Platform::current(), &ThisMachine),
             policies: Arc::new(policies),
             runtimes: Mutex::default(),

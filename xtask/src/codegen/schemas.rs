@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use guardian_facts::FactsV1;
 use guardian_facts::input::tool_catalogue;
 use guardian_review::ReviewConfig;
 use guardian_review::wire::{PostedV1, RequestV1};
@@ -27,6 +28,11 @@ pub(crate) fn policy() -> anyhow::Result<Vec<Generated>> {
 /// Verdicts as embedders keep them.
 pub(crate) fn verdict() -> anyhow::Result<Vec<Generated>> {
     Ok(vec![file::<VerdictV1>("verdict.schema.json")?])
+}
+
+/// Facts as embedders keep them.
+pub(crate) fn facts() -> anyhow::Result<Vec<Generated>> {
+    Ok(vec![file::<FactsV1>("facts.schema.json")?])
 }
 
 /// What `permissions.request` carries, and what a command reviewer reads.

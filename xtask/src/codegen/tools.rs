@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use guardian_facts::catalogue::{Catalogue, catalogue_page};
 use guardian_facts::input::{ToolDescription, tool_catalogue};
 use serde_json::Value;
 
@@ -22,6 +23,14 @@ pub(crate) fn page() -> anyhow::Result<Vec<Generated>> {
     Ok(vec![Generated {
         path: PathBuf::from("docs/tools.md"),
         content,
+    }])
+}
+
+/// `docs/commands.md`: the command catalogue.
+pub(crate) fn commands() -> anyhow::Result<Vec<Generated>> {
+    Ok(vec![Generated {
+        path: PathBuf::from("docs/commands.md"),
+        content: catalogue_page(Catalogue::builtin()),
     }])
 }
 

@@ -94,6 +94,9 @@ fn show(outcome: &ToolOutcome, json: bool) {
         output::json_pretty(content);
     } else {
         output::complain(&text("error"));
+        if text("cause") == "reviewer_required" {
+            output::notice("run it on a terminal to be asked, or with --yes-once to allow it now");
+        }
     }
 }
 

@@ -8,4 +8,5 @@
 mod cases;
 mod faults;
 mod policies;
+mod secrets;
 mod support;
