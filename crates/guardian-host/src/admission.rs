@@ -272,27 +272,28 @@ impl Admission {
         Ok((ticket, receiver))
     }
 
-    /// Grants every slot that can be granted, one per session and round.
+    /// Grants every slot that can be granted. A session that was served goes to the back; one that
+    /// has to wait keeps its place.
     fn serve(&self, state: &mut State) {
-        loop {
-            let mut served = false;
-            for _ in 0..state.turn.len() {
-                let Some(session) = state.turn.pop_front() else {
-                    break;
-                };
-                served |= self.serve_session(state, &session);
-                if state
-                    .waiting
-                    .get(&session)
-                    .is_some_and(|queue| !queue.is_empty())
-                {
+        let mut index = 0;
+        while let Some(session) = state.turn.get(index).cloned() {
+            let served = self.serve_session(state, &session);
+            let waits = state
+                .waiting
+                .get(&session)
+                .is_some_and(|queue| !queue.is_empty());
+            match (served, waits) {
+                (false, true) => index += 1,
+                (true, true) => {
+                    state.turn.remove(index);
                     state.turn.push_back(session);
-                } else {
-                    state.waiting.remove(&session);
+                    index = 0;
                 }
-            }
-            if !served {
-                return;
+                (_, false) => {
+                    state.turn.remove(index);
+                    state.waiting.remove(&session);
+                    index = 0;
+                }
             }
         }
     }
