@@ -363,8 +363,10 @@ impl Host {
                 let cause = other.cause().unwrap_or_default();
                 let mut message = other.message().unwrap_or_default();
                 // Nobody said no to this call in particular: say why anybody had to be asked.
-                let unanswered =
-                    matches!(other, ReviewOutcome::ReviewerRequired | ReviewOutcome::TimedOut { .. });
+                let unanswered = matches!(
+                    other,
+                    ReviewOutcome::ReviewerRequired | ReviewOutcome::TimedOut { .. }
+                );
                 if let (true, Some(reason)) = (unanswered, verdict.reasons.first()) {
                     message.push_str(&format!(" (asked because {reason})"));
                 }

@@ -42,7 +42,10 @@ pub(crate) fn methods() -> anyhow::Result<Vec<Generated>> {
     });
     let mut content = serde_json::to_string_pretty(&schema)?;
     content.push('\n');
-    Ok(vec![Generated { path: PathBuf::from("schemas/wire/methods.schema.json"), content }])
+    Ok(vec![Generated {
+        path: PathBuf::from("schemas/wire/methods.schema.json"),
+        content,
+    }])
 }
 
 /// `docs/protocol.md`.
@@ -76,10 +79,17 @@ pub(crate) fn page() -> anyhow::Result<Vec<Generated>> {
     );
     for code in ErrorCode::ALL {
         let retryable = if code.is_retryable() { "yes" } else { "" };
-        let text = code.documentation().split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = code
+            .documentation()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         writeln!(page, "| `{code}` | {retryable} | {text} |")?;
     }
-    Ok(vec![Generated { path: PathBuf::from("docs/protocol.md"), content: page }])
+    Ok(vec![Generated {
+        path: PathBuf::from("docs/protocol.md"),
+        content: page,
+    }])
 }
 
 fn role(role: Role) -> &'static str {

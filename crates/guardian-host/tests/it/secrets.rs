@@ -13,7 +13,9 @@ use crate::support::config;
 async fn a_secret_of_the_host_is_neither_inherited_nor_printed() {
     let fixture = ProjectFixture::new().unwrap();
     let mut config = config(&fixture);
-    config.environment.insert("API_KEY".into(), "hunter2-hunter2".into());
+    config
+        .environment
+        .insert("API_KEY".into(), "hunter2-hunter2".into());
     let host = Host::open(config, Arc::new(NoEvents)).await.unwrap();
     host.create_session(NewSession {
         session_id: Some("s".to_owned()),
@@ -27,6 +29,9 @@ async fn a_secret_of_the_host_is_neither_inherited_nor_printed() {
     let command = r#"echo "[${API_KEY:-unset}]"; printf 'hunter2-%s\n' hunter2; printf 'hunter2-%s\n' hunter2 >&2"#;
     let request = ToolRequest::new("s", "1", "Bash", json!({ "command": command }));
     let outcome = host.execute(request).await.unwrap();
-    assert_eq!(outcome.content["stdout"], "[unset]\n[REDACTED:environment]\n");
+    assert_eq!(
+        outcome.content["stdout"],
+        "[unset]\n[REDACTED:environment]\n"
+    );
     assert_eq!(outcome.content["stderr"], "[REDACTED:environment]\n");
 }
