@@ -16,6 +16,7 @@ use guardian_tools::{
     ToolContext, ToolFailure, Vision, preview, run_file_tool,
 };
 
+use crate::admission::Slot;
 use crate::changes::{SnapshotKeeper, pending_change};
 use crate::error::{ErrorCode, HostError};
 use crate::events::{Event, EventSink, Stream};
@@ -32,6 +33,8 @@ const FILE_TOOL_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Execution<'p> {
     pub(crate) passage: &'p mut Passage,
     pub(crate) call: Permitted<BoundInput>,
+    /// Given back when the body is over; a background job takes it along.
+    pub(crate) slot: Slot,
 }
 
 impl Host {
@@ -40,14 +43,20 @@ impl Host {
         self: &Arc<Self>,
         execution: Execution<'_>,
     ) -> Result<ToolOutcome, Stop> {
-        let Execution { passage, call } = execution;
+        let Execution {
+            passage,
+            call,
+            slot,
+        } = execution;
         if matches!(call.get(), BoundInput::Bash(_)) {
             return match call.into_bash() {
-                Some(call) => self.run_command(passage, call).await,
+                Some(call) => self.run_command(passage, call, slot).await,
                 None => Err(HostError::internal("a command lost its input").into()),
             };
         }
-        self.run_file_tool(passage, call).await
+        let outcome = self.run_file_tool(passage, call).await;
+        drop(slot);
+        outcome
     }
 
     async fn run_file_tool(
@@ -147,10 +156,14 @@ impl Host {
         self: &Arc<Self>,
         passage: &mut Passage,
         call: Permitted<Bound<BashInput>>,
+        slot: Slot,
     ) -> Result<ToolOutcome, Stop> {
         let shell = self.shell_of(passage)?;
         let abort = Abort::new().map_err(HostError::internal)?;
         let (request, context) = self.prepare_command(passage, &call, shell, &abort).await?;
+        if call.get().input().background {
+            return self.start_job(passage, request, context, slot);
+        }
         let running = run_bash(request, context);
         tokio::pin!(running);
         let ran = tokio::select! {
@@ -230,11 +243,7 @@ impl Host {
 
     fn command_outcome(&self, passage: &mut Passage, result: &BashResult) -> ToolOutcome {
         let mut content = result.to_json();
-        for stream in ["stdout", "stderr"] {
-            if let Some(text) = content[stream].as_str() {
-                content[stream] = mask(text, &self.own_secrets).into();
-            }
-        }
+        mask_streams(&mut content, &self.own_secrets);
         passage.record.exit_code = content
             .get("exitCode")
             .and_then(serde_json::Value::as_i64)
@@ -307,6 +316,15 @@ struct CommandOutput {
     session_id: String,
     tool_call_id: String,
     own_secrets: Arc<[String]>,
+}
+
+/// [`mask`] for the streams of a result.
+pub(crate) fn mask_streams(content: &mut serde_json::Value, own_secrets: &[String]) {
+    for stream in ["stdout", "stderr"] {
+        if let Some(text) = content.get(stream).and_then(serde_json::Value::as_str) {
+            content[stream] = mask(text, own_secrets).into();
+        }
+    }
 }
 
 /// Takes the values of the host's own secret variables out of a command's output (SPEC §14): the

@@ -21,6 +21,7 @@ use crate::changes::PendingChange;
 use crate::error::{ErrorCode, HostError};
 use crate::execute::{Execution, check_timeout};
 use crate::host::Host;
+use crate::jobs::job_call;
 use crate::judge::{Caller, OverwriteState, Refused};
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
 use crate::path_order::{Arrival, Claimed};
@@ -121,6 +122,17 @@ impl Host {
             return Err(denied_by_policy(passage, &judged.verdict).into());
         }
         let facts = Arc::new(judged.extraction.facts);
+        if let Some((action, job)) = job_call(&judged.extraction.input) {
+            if judged.verdict.decision == Decision::Ask {
+                let approval = self
+                    .ask(passage, &call, &facts, &judged.verdict, judged.overwrite)
+                    .await?;
+                passage.record.approve(&approval);
+            }
+            self.check_again(passage, &facts, judged.overwrite).await?;
+            passage.record.started();
+            return self.run_job_tool(passage, action, &job.job_id).await;
+        }
         let mut bound = self
             .bind_call(passage, judged.extraction.input, Arc::clone(&facts))
             .await?;
@@ -160,10 +172,9 @@ impl Host {
         let execution = Execution {
             passage,
             call: permitted,
+            slot,
         };
-        let outcome = self.run_body(execution).await;
-        drop(slot);
-        outcome
+        self.run_body(execution).await
     }
 
     /// The operating mode has the tool. By name alone: before every rule, grant and prompt, also

@@ -11,7 +11,7 @@ use guardian_store::{Store, StoreError, StoreOptions};
 use guardian_tools::RealProbe;
 use guardian_tools::bash::environment::{EnvironmentRules, secret_values};
 use guardian_tools::bash::{
-    LoginEnvironment, Platform, ShellCatalogue, SupervisorProgram, ThisMachine,
+    Jobs, LoginEnvironment, Platform, ShellCatalogue, SupervisorProgram, ThisMachine,
 };
 use serde_json::Value;
 
@@ -46,6 +46,7 @@ pub struct Host {
     pub(crate) login: LoginEnvironment,
     pub(crate) environment_rules: EnvironmentRules,
     pub(crate) shells: ShellCatalogue,
+    pub(crate) jobs: Jobs,
     /// Values of the host's own secret variables, at least 8 characters each.
     pub(crate) own_secrets: Arc<[String]>,
     /// `None`: commands run with the weaker ownership by process group.
@@ -125,6 +126,7 @@ impl Host {
             environment_rules: rules,
             supervisor: find_supervisor(),
             own_secrets,
+            jobs: Jobs::new(),
             shells: ShellCatalogue::discover(Platform::current(), &ThisMachine),
             policies: Arc::new(policies),
             runtimes: Mutex::default(),
@@ -166,9 +168,10 @@ impl Host {
     }
 
     /// Ends everything: cards are denied, calls aborted, their processes gone when this returns.
-    pub async fn shutdown(&self) {
+    pub async fn shutdown(self: &Arc<Self>) {
         self.queue.close(AbortReason::Host);
         self.calls.abort_all();
+        self.end_jobs(None).await;
         // Aborted calls end by themselves and at a bounded pace; the process must outlive them.
         while self.calls.in_flight(None) > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;

@@ -19,6 +19,7 @@ mod execute;
 mod gate;
 mod grants;
 mod host;
+mod jobs;
 pub mod judge;
 mod outcome;
 pub mod path_order;

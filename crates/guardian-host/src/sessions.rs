@@ -251,10 +251,11 @@ impl Host {
     ///
     /// # Errors
     /// `SESSION_NOT_FOUND`, `INTERNAL`.
-    pub async fn delete_session(&self, id: &str) -> Result<(), HostError> {
+    pub async fn delete_session(self: &Arc<Self>, id: &str) -> Result<(), HostError> {
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
         self.session(id.as_str()).await?;
         self.stop_calls(id.as_str(), AbortReason::Session).await;
+        self.end_jobs(Some(id.as_str())).await;
         let deleted = id.clone();
         self.with_store(move |store| store.delete_session(&deleted))
             .await?;

@@ -29,8 +29,17 @@ impl ToolInfo {
     }
 }
 
-/// The tools that run here; background jobs are not among them yet.
-const BODIES: &[&str] = &["Read", "Glob", "Grep", "Write", "Edit", "Bash"];
+/// The tools that run here.
+const BODIES: &[&str] = &[
+    "Read",
+    "Glob",
+    "Grep",
+    "Write",
+    "Edit",
+    "Bash",
+    "BashOutput",
+    "BashKill",
+];
 /// Those that a prompt does not start with.
 const ON_DEMAND: &[&str] = &["Glob", "Grep"];
 

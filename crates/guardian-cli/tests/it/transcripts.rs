@@ -40,6 +40,7 @@ transcripts! {
     forty_cards = "forty-cards.jsonl";
     handshake = "handshake.jsonl";
     headless = "headless.jsonl";
+    jobs = "jobs.jsonl";
     mode_change_while_waiting = "mode-change-while-waiting.jsonl";
     mutations_in_order = "mutations-in-order.jsonl";
     outside_paths = "outside-paths.jsonl";

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::connection::Connection;
 use super::methods::{
-    app, audit, permissions, policy, review, session, settings, tools, workspace,
+    app, audit, jobs, permissions, policy, review, session, settings, tools, workspace,
 };
 use super::types::{self, Role};
 use crate::error::HostError;
@@ -73,6 +73,9 @@ methods! {
     "session.delete", Operator, Plain, session::delete, types::SessionParams => types::Empty;
     "session.beginTurn", Agent, Plain, session::begin_turn, types::BeginTurnParams => types::BeginTurnResult;
     "session.endTurn", Agent, Plain, session::end_turn, types::EndTurnParams => types::Empty;
+    "jobs.list", Operator, Plain, jobs::list, types::SessionParams => types::JobView;
+    "jobs.output", Operator, Plain, jobs::output, types::JobParams => types::JobView;
+    "jobs.kill", Operator, Control, jobs::kill, types::JobParams => types::JobView;
     "workspace.get", Operator, Plain, workspace::get, types::NoParams => types::WorkspaceResult;
     "workspace.set", Operator, Plain, workspace::set, types::WorkspaceSetParams => types::WorkspaceResult;
     "workspace.clear", Operator, Plain, workspace::clear, types::NoParams => types::WorkspaceResult;

@@ -524,6 +524,21 @@ pub struct ArtifactsResult {
     pub artifacts: Vec<ArtifactView>,
 }
 
+/// Parameters of `jobs.output` and `jobs.kill`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobParams {
+    /// Which session.
+    pub session_id: String,
+    /// Which job.
+    pub job_id: String,
+}
+
+/// Result of `jobs.list`, `jobs.output` and `jobs.kill` (SPEC §10).
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct JobView(pub Value);
+
 /// Parameters of `settings.set`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 pub struct SettingsSetParams {
