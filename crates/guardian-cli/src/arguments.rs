@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use guardian_host::HostError;
 use guardian_host::rules::{OperatingMode, PermissionMode, SessionPermissionMode};
 
 use crate::exit::EXIT_CODES;
@@ -27,6 +28,12 @@ pub(crate) enum Command {
     Exec(ExecOptions),
     /// Say what would be decided about a call, without running anything.
     Check(CheckOptions),
+    /// Say why a call is decided as it is, or what a rule says.
+    Explain(ExplainOptions),
+    /// Check, test, format and show policy files.
+    Policy(PolicyOptions),
+    /// Let a workspace's policy file loosen, bound to its very bytes.
+    Trust(TrustOptions),
     /// List the tools.
     Tools(JsonOption),
     /// List the sessions.
@@ -103,6 +110,21 @@ pub(crate) struct CheckOptions {
     /// Check many calls: NDJSON `{id?, tool, args}` from a file, or `-` for stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["tool", "bash"])]
     pub(crate) batch: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: PlaceOptions,
+    /// Nobody is there to ask: an ask is a denial.
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// Write no audit row.
+    #[arg(long)]
+    pub(crate) no_audit: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+/// Where and by which policy a call is decided that is not run.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceOptions {
     /// Project directory (default: the current one).
     #[arg(long, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
@@ -124,12 +146,118 @@ pub(crate) struct CheckOptions {
     /// Permission mode.
     #[arg(long, value_enum, default_value_t = PermissionModeOption::Ask)]
     pub(crate) permission_mode: PermissionModeOption,
-    /// Nobody is there to ask: an ask is a denial.
+    #[command(flatten)]
+    pub(crate) data: DataOption,
+}
+
+impl PlaceOptions {
+    /// The project directory.
+    pub(crate) fn workspace_directory(&self) -> Result<PathBuf, HostError> {
+        match &self.workspace {
+            Some(path) => std::path::absolute(path).map_err(|error| {
+                HostError::invalid_params(format!("`{}`: {error}", path.display()))
+            }),
+            None => std::env::current_dir().map_err(HostError::internal),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainOptions {
+    /// A rule's id, or a tool with its arguments; without anything, the built-in rules are listed.
+    pub(crate) subject: Option<String>,
+    /// The tool's arguments as a JSON object.
+    pub(crate) args: Option<String>,
+    /// Explain a Bash command.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "subject")]
+    pub(crate) bash: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: PlaceOptions,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Say whether a policy file is right, its examples included.
+    Check(PolicyFileOptions),
+    /// Check a policy file, then decide cases by it and compare.
+    Test(PolicyTestOptions),
+    /// Bring a policy file into the usual layout; values and comments stay.
+    Fmt(PolicyFmtOptions),
+    /// Show which files are in force here, and what is wrong with them.
+    Show(PolicyShowOptions),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyFileOptions {
+    /// The file (default: the one of the layer).
+    pub(crate) file: Option<PathBuf>,
+    /// Which layer it is read as; each allows other keys.
+    #[arg(long, value_enum)]
+    pub(crate) layer: Option<LayerOption>,
+    #[command(flatten)]
+    pub(crate) place: PlaceOptions,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyTestOptions {
+    #[command(flatten)]
+    pub(crate) file: PolicyFileOptions,
+    /// Cases: NDJSON `{command | tool, args; expect}`, or `-` for stdin.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cases: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyFmtOptions {
+    #[command(flatten)]
+    pub(crate) file: PolicyFileOptions,
+    /// Change nothing; say whether it would be changed (exit code 13).
     #[arg(long)]
-    pub(crate) headless: bool,
-    /// Write no audit row.
+    pub(crate) check: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyShowOptions {
+    /// Show the text of each file too.
     #[arg(long)]
-    pub(crate) no_audit: bool,
+    pub(crate) text: bool,
+    #[command(flatten)]
+    pub(crate) place: PlaceOptions,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LayerOption {
+    Managed,
+    User,
+    Workspace,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TrustOptions {
+    /// Project directory (default: the current one).
+    pub(crate) workspace: Option<PathBuf>,
+    /// List what is trusted.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// End the trust in this workspace's file.
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) remove: bool,
+    /// Do not ask on the terminal.
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) data: DataOption,
     #[command(flatten)]

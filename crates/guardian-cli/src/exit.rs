@@ -15,6 +15,8 @@ pub(crate) enum ExitCode {
     Denied = 11,
     /// The tool ran and failed.
     ToolFailed = 12,
+    /// A policy file is wrong, or its cases are.
+    Invalid = 13,
 }
 
 impl From<ExitCode> for std::process::ExitCode {
@@ -30,4 +32,5 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   2   wrong usage
   10  check: a reviewer would be asked
   11  denied
-  12  the tool ran and failed";
+  12  the tool ran and failed
+  13  a policy file is wrong, or a case of `policy test`";

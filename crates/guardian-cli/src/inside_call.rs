@@ -10,8 +10,13 @@ const INSIDE_CALL: &str = "GUARDIAN_INSIDE_CALL";
 pub(crate) fn refusal(command: &Command) -> Option<String> {
     std::env::var_os(INSIDE_CALL)?;
     match command {
-        Command::Check(_) | Command::Doctor(_) | Command::Tools(_) => None,
-        Command::Serve(_) | Command::Exec(_) | Command::Sessions(_) | Command::Audit(_) => Some(
+        Command::Check(_) | Command::Explain(_) | Command::Doctor(_) | Command::Tools(_) => None,
+        Command::Policy(_)
+        | Command::Trust(_)
+        | Command::Serve(_)
+        | Command::Exec(_)
+        | Command::Sessions(_)
+        | Command::Audit(_) => Some(
             "guardian does not run this command inside a tool call: an agent must not operate \
              the program that watches it"
                 .to_owned(),

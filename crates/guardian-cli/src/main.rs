@@ -9,6 +9,7 @@ mod exit;
 mod inside_call;
 mod output;
 mod places;
+mod policy_errors;
 mod terminal;
 
 use clap::Parser;
@@ -27,6 +28,9 @@ fn main() -> std::process::ExitCode {
         Command::Serve(options) => commands::serve::run(&options),
         Command::Exec(options) => commands::exec::run(&options),
         Command::Check(options) => commands::check::run(&options),
+        Command::Explain(options) => commands::explain::run(&options),
+        Command::Policy(options) => commands::policy::run(&options),
+        Command::Trust(options) => commands::trust::run(&options),
         Command::Tools(options) => commands::tools::run(&options),
         Command::Sessions(options) => commands::sessions::run(&options),
         Command::Audit(options) => commands::audit::run(&options),

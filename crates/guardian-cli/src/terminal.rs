@@ -135,6 +135,19 @@ fn ask(terminal: &File, posted: &Posted) -> HumanAnswer {
     HumanAnswer::word("deny")
 }
 
+/// Asks for the word `yes`. No terminal, or anything else, is a no.
+pub(crate) fn confirm(question: &str) -> bool {
+    let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
+        return false;
+    };
+    let mut out = &terminal;
+    if write!(out, "{STRONG}{question}{STRONG:#} (yes/no) ").is_err() || out.flush().is_err() {
+        return false;
+    }
+    let mut line = String::new();
+    BufReader::new(&terminal).read_line(&mut line).is_ok() && line.trim() == "yes"
+}
+
 /// The key that stands for an answer.
 fn key(word: &str) -> &'static str {
     match word {

@@ -216,6 +216,19 @@ fn refused_by_mode(mode: OperatingMode, tool: &str) -> Option<CheckReport> {
     ))
 }
 
+/// A directory by its canonical path: how sessions know their workspace.
+///
+/// # Errors
+/// `INVALID_PARAMS` when there is no such directory.
+pub fn canonical_directory(path: &std::path::Path) -> Result<PathBuf, HostError> {
+    std::fs::canonicalize(path)
+        .ok()
+        .filter(|path| path.is_dir())
+        .ok_or_else(|| {
+            HostError::invalid_params(format!("`{}` is not a directory", path.display()))
+        })
+}
+
 /// Where and how [`Checker`] checks.
 #[derive(Debug, Clone)]
 pub struct CheckerOptions {
@@ -243,10 +256,10 @@ pub struct CheckerOptions {
 
 /// Checks calls without a session (`guardian check`): the host's judge and policy, nothing run.
 pub struct Checker {
-    judge: Arc<Judge>,
-    probe: RealProbe,
-    policy: CheckedPolicy,
-    caller: Caller,
+    pub(crate) judge: Arc<Judge>,
+    pub(crate) probe: RealProbe,
+    pub(crate) policy: CheckedPolicy,
+    pub(crate) caller: Caller,
     headless: bool,
     store: Option<Store>,
 }
@@ -320,9 +333,21 @@ impl Checker {
         &self.policy.layers
     }
 
+    /// The policy that checks are made by.
+    #[must_use]
+    pub fn policy(&self) -> &PolicyInForce {
+        &self.policy.in_force
+    }
+
     /// Checks one call. A tool that guardian does not know is asked about: it may be the client's.
     #[must_use]
     pub fn check(&self, tool: &str, args: &Value) -> CheckReport {
+        let report = self.decide(tool, args);
+        self.record(tool, args, &report);
+        report
+    }
+
+    pub(crate) fn decide(&self, tool: &str, args: &Value) -> CheckReport {
         let mut report = refused_by_mode(self.caller.mode, tool).unwrap_or_else(|| {
             let by = By {
                 judge: &self.judge,
@@ -338,7 +363,6 @@ impl Checker {
             report.cause = "reviewer_required".to_owned();
             report.allowed_decisions.clear();
         }
-        self.record(tool, args, &report);
         report
     }
 

@@ -361,8 +361,10 @@ impl Host {
         passage.record.reviewed(&review);
         match review.outcome {
             ReviewOutcome::Allowed { by, allowance } => {
-                if let Allowance::Session(grant) = &allowance {
-                    self.remember_grant(passage, grant, &by).await?;
+                match &allowance {
+                    Allowance::Session(grant) => self.remember_grant(passage, grant, &by).await?,
+                    Allowance::Always(rule) => self.remember_rule(passage, rule, &by).await?,
+                    Allowance::Once => {}
                 }
                 Ok(Approval { allowance })
             }

@@ -16,6 +16,7 @@ mod config;
 mod error;
 mod events;
 mod execute;
+pub mod explain;
 mod gate;
 mod grants;
 mod host;
@@ -41,6 +42,7 @@ pub use guardian_rules as rules;
 pub use guardian_store as store;
 
 pub use changes::RollbackReport;
+pub use check::canonical_directory;
 pub use config::{HostConfig, Places, UserConfig};
 pub use error::{ErrorCode, HostError};
 pub use events::{Event, EventSink, NoEvents, Stream};

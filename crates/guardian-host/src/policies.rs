@@ -9,7 +9,9 @@ mod file;
 mod held;
 mod in_force;
 mod layers;
+mod remember;
 mod show;
+mod text;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +32,9 @@ use layers::{Inputs, LayerReader, PolicyPlaces};
 
 pub use in_force::PolicyInForce;
 pub use layers::{LayerState, PolicyLayer, PolicyProblem, hash_of};
-pub use show::{PolicyReport, WorkspaceTrust};
+pub use remember::{append_rule, write_policy_file};
+pub use show::PolicyReport;
+pub use text::{format_policy, rule_text};
 
 /// What a look at the files found, where somebody should hear of it.
 pub(crate) struct Notice {

@@ -116,6 +116,11 @@ impl CallRecord {
         }
     }
 
+    /// What the call would do, in one line.
+    pub(crate) fn summary(&self) -> &str {
+        self.summary.as_deref().unwrap_or(&self.request.tool_name)
+    }
+
     /// A reviewer said yes to this call.
     pub(crate) fn is_approved(&self) -> bool {
         self.approved

@@ -153,7 +153,16 @@ impl Host {
             host: self,
             request_id: request_id.clone(),
         };
-        let request = self.review_request(request_id, passage, call, facts, verdict);
+        let policy = self.policy_of(&passage.session).await?;
+        let caller = self.caller(&passage.session).await;
+        let situation = self.judge.situation(&call.tool, &caller, overwrite);
+        let mut request = self.review_request(request_id, passage, call, facts, verdict);
+        request.suggestions = policy.suggest(facts, &situation);
+        // A rule that holds a secret is none to be written down; its card would show another one.
+        request.suggestions.retain(|suggestion| {
+            self.redactor.redact_text(&suggestion.toml) == suggestion.toml
+                && self.redactor.redact_text(&suggestion.sentence) == suggestion.sentence
+        });
         Ok(self.chain.review(&request, BreakerState::Closed).await)
     }
 

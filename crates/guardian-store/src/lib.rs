@@ -41,7 +41,7 @@ pub use error::{Conflict, StoreError};
 pub use grants::{GRANT_UNUSED_LIFETIME_MS, StoredGrant};
 pub use id::{InvalidSessionId, SessionId};
 pub use lease::Lease;
-pub use policies::{AcceptedCommand, PolicyVersion};
+pub use policies::{AcceptedCommand, PolicyVersion, TrustedPolicy};
 pub use reviewers::CachedDecision;
 pub use sessions::{NewSession, NewTurn, Session, SessionChange, ShellPin, Turn, TurnOutcome};
 pub use settings::{SandboxSetting, Settings, SettingsChange};

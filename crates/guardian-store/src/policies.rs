@@ -21,6 +21,17 @@ pub struct PolicyVersion {
     pub at: Timestamp,
 }
 
+/// Bytes of a workspace's policy file that the user trusts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedPolicy {
+    /// The file.
+    pub path: PathBuf,
+    /// Of its bytes.
+    pub hash: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
 /// A build, test or lint command that the user accepted for a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedCommand {
@@ -104,6 +115,34 @@ impl Store {
                 .query_row(params![path, hash], |_| Ok(()))
                 .optional()?;
             Ok(found.is_some())
+        })
+    }
+
+    /// Everything that is trusted, by file and time.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn trusted_policies(&self) -> Result<Vec<TrustedPolicy>, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT path, hash, at FROM policy_trust ORDER BY path, at, hash",
+            )?;
+            let rows = statement.query_map([], |row| {
+                Ok((
+                    row.get::<_, Vec<u8>>(0)?,
+                    row.get(1)?,
+                    Timestamp(row.get(2)?),
+                ))
+            })?;
+            rows.map(|row| {
+                let (path, hash, at) = row?;
+                Ok(TrustedPolicy {
+                    path: row::path_from_bytes(path)?,
+                    hash,
+                    at,
+                })
+            })
+            .collect()
         })
     }
 

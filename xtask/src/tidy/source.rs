@@ -43,6 +43,8 @@ const BANS: &[Ban] = &[
             "crates/guardian-host/src/check.rs",
             // The policy files, looked at before every decision.
             "crates/guardian-host/src/policies/file.rs",
+            // The user's policy file, when an answer is to be remembered.
+            "crates/guardian-host/src/policies/remember.rs",
             // The terminal, and the file that `check --batch` names.
             "crates/guardian-cli/src/terminal.rs",
             "crates/guardian-cli/src/commands/check.rs",

@@ -2,20 +2,30 @@
 //! anything.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use guardian_host::check::{CheckReport, Checker, CheckerOptions};
 use guardian_host::rules::{Preset, SandboxState};
 use guardian_host::{HostConfig, HostError};
 use serde_json::{Value, json};
 
-use crate::arguments::{CheckOptions, PresetOption};
+use crate::arguments::{CheckOptions, PlaceOptions, PresetOption};
 use crate::exit::ExitCode;
 use crate::{output, places};
 
 /// Checks one call, or many.
 pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode, HostError> {
-    let checker = checker(options)?;
+    let audience = if options.headless {
+        Audience::Headless
+    } else {
+        Audience::Attended
+    };
+    let recording = if options.no_audit {
+        Recording::Off
+    } else {
+        Recording::On
+    };
+    let checker = checker(&options.place, None, audience, recording)?;
     match (&options.tool, &options.args, &options.bash, &options.batch) {
         (_, _, _, Some(batch)) => check_batch(&checker, batch),
         (_, _, Some(command), None) => Ok(show(
@@ -36,46 +46,72 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode, HostError> {
     }
 }
 
-fn checker(options: &CheckOptions) -> Result<Checker, HostError> {
-    let places = places::find(options.data.data_dir.as_deref())?;
+/// A checker that leaves no audit row, with another policy file where one is given.
+pub(super) fn checker_for(
+    place: &PlaceOptions,
+    policy: Option<PathBuf>,
+) -> Result<Checker, HostError> {
+    checker(place, policy, Audience::Attended, Recording::Off)
+}
+
+/// Is somebody there to ask?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    Attended,
+    Headless,
+}
+
+/// Is a check put on record?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Recording {
+    On,
+    Off,
+}
+
+fn checker(
+    place: &PlaceOptions,
+    policy: Option<PathBuf>,
+    audience: Audience,
+    recording: Recording,
+) -> Result<Checker, HostError> {
+    let places = places::find(place.data.data_dir.as_deref())?;
     let absolute = |path: PathBuf| {
         std::path::absolute(&path)
             .map_err(|error| HostError::invalid_params(format!("`{}`: {error}", path.display())))
     };
-    let workspace = match &options.workspace {
-        Some(path) => absolute(path.clone())?,
-        None => std::env::current_dir().map_err(HostError::internal)?,
-    };
     Checker::new(
         HostConfig::at(places)?,
         CheckerOptions {
-            workspace,
-            home: options.home.clone().map(absolute).transpose()?,
-            scratch: options.scratch.clone().map(absolute).transpose()?,
-            policy: options.policy.clone(),
-            preset: options.preset.map(|preset| match preset {
+            workspace: place.workspace_directory()?,
+            home: place.home.clone().map(absolute).transpose()?,
+            scratch: place.scratch.clone().map(absolute).transpose()?,
+            policy: policy.or_else(|| place.policy.clone()),
+            preset: place.preset.map(|preset| match preset {
                 PresetOption::Standard => Preset::Standard,
                 PresetOption::Balanced => Preset::Balanced,
                 PresetOption::Strict => Preset::Strict,
             }),
-            mode: options.mode.into(),
-            permission_mode: options.permission_mode.into(),
+            mode: place.mode.into(),
+            permission_mode: place.permission_mode.into(),
             sandbox: SandboxState::Unavailable,
-            headless: options.headless,
-            audit: !options.no_audit,
+            headless: audience == Audience::Headless,
+            audit: recording == Recording::On,
         },
     )
 }
 
-fn check_batch(checker: &Checker, batch: &PathBuf) -> Result<ExitCode, HostError> {
-    let input: Box<dyn BufRead> = if batch.as_os_str() == "-" {
-        Box::new(BufReader::new(std::io::stdin()))
-    } else {
-        let file = std::fs::File::open(batch).map_err(|error| {
-            HostError::invalid_params(format!("`{}`: {error}", batch.display()))
-        })?;
-        Box::new(BufReader::new(file))
-    };
+/// A file that was named, or stdin for `-`.
+pub(super) fn open_input(file: &Path) -> Result<Box<dyn BufRead>, HostError> {
+    if file.as_os_str() == "-" {
+        return Ok(Box::new(BufReader::new(std::io::stdin())));
+    }
+    let opened = std::fs::File::open(file)
+        .map_err(|error| HostError::invalid_params(format!("`{}`: {error}", file.display())))?;
+    Ok(Box::new(BufReader::new(opened)))
+}
+
+fn check_batch(checker: &Checker, batch: &Path) -> Result<ExitCode, HostError> {
+    let input = open_input(batch)?;
     let mut code = ExitCode::Done;
     for line in input.lines() {
         let line = line.map_err(HostError::internal)?;

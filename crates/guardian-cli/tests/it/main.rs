@@ -8,4 +8,5 @@
 mod crash;
 mod exec;
 mod host_process;
+mod policy;
 mod transcripts;

@@ -45,6 +45,8 @@ transcripts! {
     mutations_in_order = "mutations-in-order.jsonl";
     outside_paths = "outside-paths.jsonl";
     plan_and_goal = "plan-and-goal.jsonl";
+    policy_files = "policy-files.jsonl";
+    remembered_answers = "remembered-answers.jsonl";
     role_agent = "role-agent.jsonl";
     rollback = "rollback.jsonl";
     sessions_are_apart = "sessions-are-apart.jsonl";

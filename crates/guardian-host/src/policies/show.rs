@@ -1,6 +1,5 @@
 //! What the operator sees of the policy, and takes as it is.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use guardian_rules::{Preset, Trust};
@@ -29,17 +28,6 @@ pub struct PolicyReport {
     pub layers: Vec<PolicyLayer>,
 }
 
-/// A workspace file and whether the user trusts it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkspaceTrust {
-    /// The file.
-    pub file: PathBuf,
-    /// BLAKE3 of its bytes.
-    pub hash: String,
-    /// Exactly these bytes are trusted.
-    pub trusted: bool,
-}
-
 /// A session that exists by no name: what holds without a workspace.
 const NO_SESSION: &str = "";
 
@@ -66,7 +54,6 @@ impl Policies {
     }
 }
 
-/// True for a layer whose allow rules count.
 impl PolicyLayer {
     /// May it loosen?
     #[must_use]

@@ -291,3 +291,66 @@ fn a_check_uses_the_user_s_file_or_the_one_that_is_named() {
     let missing = checker(&fixture, Some(fixture.root().join("none")), None);
     assert_eq!(missing.err().unwrap().code, ErrorCode::PolicyInvalid);
 }
+
+/// Answers the first card with a remembered rule.
+struct Remembers(std::sync::OnceLock<Arc<Host>>, &'static str);
+
+impl EventSink for Remembers {
+    fn emit(&self, event: Event) {
+        if let Event::PermissionRequest { posted } = event {
+            let answer = guardian_host::review::HumanAnswer {
+                decision: self.1.to_owned(),
+                feedback: None,
+                rule: Some(0),
+            };
+            let host = Arc::clone(self.0.get().unwrap());
+            let request = posted.request.clone();
+            // Not from within the host's own call into the sink.
+            std::thread::spawn(move || {
+                host.resolve_permission(&request.session_id, &request.request_id, &answer);
+            });
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_remembered_rule_is_appended_to_the_user_s_file_with_its_call() {
+    let fixture = ProjectFixture::new().unwrap();
+    let file = user_file(&fixture);
+    std::fs::write(
+        &file,
+        format!("# mine\n{DENY_LS}\n[review]  # who answers\n"),
+    )
+    .unwrap();
+    let link = fixture.root().join("dotfiles.toml");
+    std::fs::rename(&file, &link).unwrap();
+    std::os::unix::fs::symlink(&link, &file).unwrap();
+    let sink = Arc::new(Remembers(
+        std::sync::OnceLock::new(),
+        "allow-always-for-command-pattern",
+    ));
+    let host = host(
+        &fixture,
+        SessionPermissionMode::Ask,
+        Arc::clone(&sink) as Arc<dyn EventSink>,
+    )
+    .await;
+    sink.0.set(Arc::clone(&host)).ok().unwrap();
+    let call = || ToolRequest::new("s", "c", "Bash", json!({"command": "wc -l README.md"}));
+    let outcome = host.execute(call()).await.unwrap();
+    assert!(outcome.ok, "{outcome:?}");
+    assert_eq!(decision(&host, "wc -l README.md").await, "allow");
+    assert_eq!(decision(&host, "wc -l README.md src/lib.rs").await, "ask");
+    assert_eq!(decision(&host, "ls").await, "deny");
+    assert!(!host.show_policy(Some("s")).await.unwrap().waiting);
+
+    assert!(std::fs::symlink_metadata(&file).unwrap().is_symlink());
+    let text = std::fs::read_to_string(&file).unwrap();
+    let day = text
+        .lines()
+        .find_map(|line| line.strip_prefix("# 2"))
+        .unwrap();
+    assert!(day.contains("wc") || day.contains("README.md"), "{day}");
+    assert!(text.starts_with(&format!("# mine\n{DENY_LS}")), "{text}");
+    assert!(text.contains("[review]  # who answers\n"), "{text}");
+}

@@ -1,0 +1,271 @@
+//! `guardian policy`: check, test, format and show policy files.
+
+use std::io::BufRead as _;
+use std::path::{Path, PathBuf};
+
+use guardian_host::HostError;
+use guardian_host::policies::{
+    LayerState, PolicyLayer, check_policy_text, format_policy, read_policy_file, write_policy_file,
+};
+use guardian_host::rules::{Layer, PolicyErrors};
+use serde_json::{Value, json};
+
+use super::check::checker_for;
+use crate::arguments::{
+    LayerOption, PolicyCommand, PolicyFileOptions, PolicyFmtOptions, PolicyOptions,
+    PolicyShowOptions, PolicyTestOptions,
+};
+use crate::exit::ExitCode;
+use crate::{output, places, policy_errors};
+
+/// Runs one of the subcommands.
+pub(crate) fn run(options: &PolicyOptions) -> Result<ExitCode, HostError> {
+    match &options.command {
+        PolicyCommand::Check(options) => check(options),
+        PolicyCommand::Test(options) => test(options),
+        PolicyCommand::Fmt(options) => format(options),
+        PolicyCommand::Show(options) => show(options),
+    }
+}
+
+/// The file that is meant, and the layer that it is read as.
+fn meant(options: &PolicyFileOptions) -> Result<(PathBuf, Layer), HostError> {
+    let places = places::find(options.place.data.data_dir.as_deref())?;
+    let layer = options.layer.unwrap_or(LayerOption::User);
+    let file = match (&options.file, layer) {
+        (Some(file), _) => file.clone(),
+        (None, LayerOption::User) => places.config_dir.join("policy.toml"),
+        (None, LayerOption::Managed) => places.managed_policy,
+        (None, LayerOption::Workspace) => workspace(options)?.join(".guardian/policy.toml"),
+    };
+    let layer = match layer {
+        LayerOption::User => Layer::User,
+        LayerOption::Managed => Layer::Managed,
+        LayerOption::Workspace => Layer::Workspace,
+    };
+    Ok((file, layer))
+}
+
+fn workspace(options: &PolicyFileOptions) -> Result<PathBuf, HostError> {
+    options.place.workspace_directory()
+}
+
+/// Reads and checks the file; `None` when it is right.
+fn errors_of(options: &PolicyFileOptions) -> Result<(PathBuf, Option<PolicyErrors>), HostError> {
+    let places = places::find(options.place.data.data_dir.as_deref())?;
+    let (file, layer) = meant(options)?;
+    let text = read_policy_file(&file)?;
+    let workspace = workspace(options)?;
+    let checked = check_policy_text(layer, &file, &text, Some(&workspace), &places.home);
+    Ok((file, checked.err()))
+}
+
+fn check(options: &PolicyFileOptions) -> Result<ExitCode, HostError> {
+    let (file, errors) = errors_of(options)?;
+    report(&file, errors.as_ref(), options.json.json);
+    Ok(match errors {
+        None => ExitCode::Done,
+        Some(_) => ExitCode::Invalid,
+    })
+}
+
+fn report(file: &Path, errors: Option<&PolicyErrors>, json: bool) {
+    if json {
+        let errors: Vec<Value> = errors
+            .iter()
+            .flat_map(|errors| &errors.0)
+            .map(policy_errors::to_value)
+            .collect();
+        output::json(&json!({ "file": file, "ok": errors.is_empty(), "errors": errors }));
+        return;
+    }
+    match errors {
+        None => output::line(&format!("{}: right", file.display())),
+        Some(errors) => {
+            output::text(&policy_errors::render(errors));
+            let many = if errors.0.len() == 1 {
+                "error"
+            } else {
+                "errors"
+            };
+            output::line(&format!("{}: {} {many}", file.display(), errors.0.len()));
+        }
+    }
+}
+
+/// Checks the file with its own examples, then the cases.
+fn test(options: &PolicyTestOptions) -> Result<ExitCode, HostError> {
+    let (file, errors) = errors_of(&options.file)?;
+    if errors.is_some() {
+        report(&file, errors.as_ref(), options.file.json.json);
+        return Ok(ExitCode::Invalid);
+    }
+    let mut failed = 0;
+    let mut passed = 0;
+    if let Some(cases) = &options.cases {
+        let checker = checker_for(&options.file.place, Some(file.clone()))?;
+        let text = super::check::open_input(cases)?;
+        for (number, line) in text.lines().enumerate() {
+            let line = line.map_err(HostError::internal)?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            match one_case(&checker, &line) {
+                Ok(None) => passed += 1,
+                Ok(Some(fault)) | Err(fault) => {
+                    failed += 1;
+                    let place = format!("{}:{}", cases.display(), number + 1);
+                    if options.file.json.json {
+                        output::json(&json!({ "case": place, "ok": false, "problem": fault }));
+                    } else {
+                        output::line(&format!("{place}: {fault}"));
+                    }
+                }
+            }
+        }
+    }
+    if options.file.json.json {
+        output::json(&json!({ "file": file, "passed": passed, "failed": failed }));
+    } else {
+        output::line(&format!(
+            "{}: examples hold; {passed} cases right, {failed} wrong",
+            file.display()
+        ));
+    }
+    Ok(if failed == 0 {
+        ExitCode::Done
+    } else {
+        ExitCode::Invalid
+    })
+}
+
+/// What is wrong with a case `{tool?, args? | command, expect}`.
+fn one_case(checker: &guardian_host::check::Checker, line: &str) -> Result<Option<String>, String> {
+    let case: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
+    let text = |key: &str| case.get(key).and_then(Value::as_str);
+    let (tool, args) = match text("command") {
+        Some(command) => ("Bash", json!({ "command": command })),
+        None => (
+            text("tool").ok_or("a case has a `command`, or a `tool` with `args`")?,
+            case.get("args").cloned().unwrap_or_default(),
+        ),
+    };
+    let expected = text("expect").unwrap_or_default();
+    if !["allow", "ask", "deny"].contains(&expected) {
+        return Err("`expect` is `allow`, `ask` or `deny`".to_owned());
+    }
+    let report = checker.check(tool, &args);
+    if report.decision == expected {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "expected {expected}, got {} by {}: {}",
+        report.decision,
+        report.decided_by.join(", "),
+        report.summary
+    )))
+}
+
+fn format(options: &PolicyFmtOptions) -> Result<ExitCode, HostError> {
+    let (file, _) = meant(&options.file)?;
+    let text = read_policy_file(&file)?;
+    let formatted = format_policy(&text)?;
+    let changed = formatted != text;
+    if changed && !options.check {
+        write_policy_file(&file, &formatted)?;
+    }
+    if options.file.json.json {
+        output::json(
+            &json!({ "file": file, "changed": changed, "written": changed && !options.check }),
+        );
+    } else {
+        let word = match (changed, options.check) {
+            (false, _) => "already formatted",
+            (true, false) => "formatted",
+            (true, true) => "would be formatted",
+        };
+        output::line(&format!("{}: {word}", file.display()));
+    }
+    Ok(if changed && options.check {
+        ExitCode::Invalid
+    } else {
+        ExitCode::Done
+    })
+}
+
+fn show(options: &PolicyShowOptions) -> Result<ExitCode, HostError> {
+    let checker = checker_for(&options.place, None)?;
+    let layers = checker.policy_layers();
+    let policy = checker.policy();
+    let current = policy.current();
+    if options.json.json {
+        let layers: Vec<Value> = layers.iter().map(layer_value).collect();
+        output::json(&json!({
+            "version": policy.version(),
+            "preset": current.preset().name(),
+            "rules": current.rule_count(),
+            "ignoredAllowRules": current.ignored_allow_rules(),
+            "layers": layers,
+        }));
+        return Ok(ExitCode::Done);
+    }
+    output::line(&format!(
+        "preset {}, {} rules",
+        current.preset().name(),
+        current.rule_count()
+    ));
+    for layer in layers {
+        let state = match (layer.state, layer.is_trusted()) {
+            (LayerState::Absent, _) => "no file",
+            (LayerState::InForce, true) => "in force",
+            (LayerState::InForce, false) => "in force, tightening only: not trusted",
+            (LayerState::LastGood, _) => "does not load; its last good version is in force",
+            (LayerState::Unreadable, _) => "does not load; everything is asked about",
+        };
+        output::line(&format!(
+            "{:<10}{}: {state}",
+            layer.layer.name(),
+            layer.file.display()
+        ));
+        for problem in &layer.problems {
+            output::line(&format!("          {}", problem.sentence()));
+            output::line(&format!("          hint: {}", problem.hint));
+        }
+        if let (Some(text), true) = (&layer.text, options.text) {
+            output::line("");
+            output::text(text);
+            output::line("");
+        }
+    }
+    if !current.ignored_allow_rules().is_empty() {
+        output::line(&format!(
+            "rules of the workspace that do not count before `guardian trust`: {}",
+            current.ignored_allow_rules().join(", ")
+        ));
+    }
+    Ok(ExitCode::Done)
+}
+
+fn layer_value(layer: &PolicyLayer) -> Value {
+    let problems: Vec<Value> = layer
+        .problems
+        .iter()
+        .map(|problem| {
+            json!({
+                "line": problem.line,
+                "column": problem.column,
+                "message": problem.message,
+                "hint": problem.hint,
+            })
+        })
+        .collect();
+    json!({
+        "layer": layer.layer.name(),
+        "file": layer.file,
+        "state": layer.state.name(),
+        "hash": layer.hash,
+        "trusted": layer.is_trusted(),
+        "text": layer.text.as_deref(),
+        "problems": problems,
+    })
+}

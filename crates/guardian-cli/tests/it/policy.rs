@@ -1,0 +1,204 @@
+//! `explain`, `policy` and `trust` as a user sees them.
+
+use std::fmt::Write as _;
+
+use crate::host_process::World;
+
+struct Shell {
+    world: World,
+}
+
+impl Shell {
+    fn new() -> Self {
+        let world = World::new();
+        std::fs::create_dir_all(world.home.join(".config/guardian")).unwrap();
+        std::fs::create_dir_all(world.workspace.join(".guardian")).unwrap();
+        Self { world }
+    }
+
+    fn user(&self, text: &str) {
+        std::fs::write(self.world.home.join(".config/guardian/policy.toml"), text).unwrap();
+    }
+
+    fn workspace(&self, text: &str) {
+        std::fs::write(self.world.workspace.join(".guardian/policy.toml"), text).unwrap();
+    }
+
+    /// Exit code and output, with the places of this run by their names.
+    fn run(&self, arguments: &[&str]) -> String {
+        let out = self
+            .world
+            .guardian()
+            .args(arguments)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let mut text = String::new();
+        write!(
+            text,
+            "{}{}exit {}",
+            String::from_utf8(out.stdout).unwrap(),
+            String::from_utf8(out.stderr).unwrap(),
+            out.status.code().unwrap()
+        )
+        .unwrap();
+        for (path, name) in [
+            (&self.world.workspace, "$WS"),
+            (&self.world.outside, "$OUT"),
+            (&self.world.home, "$HOME"),
+        ] {
+            text = text.replace(path.to_str().unwrap(), name);
+        }
+        // Ids of suggestions are hashes of what they say, paths included.
+        let named = |line: &str| match line.split_once("id = \"always-") {
+            Some((before, _)) => format!("{before}id = \"always-…\""),
+            None => line.to_owned(),
+        };
+        text.lines().map(named).collect::<Vec<_>>().join("\n")
+    }
+}
+
+const RULES: &str = "version = 1
+preset = \"balanced\"
+
+# people push here
+[[rule]]
+id = \"no-push\"
+effect = \"deny\"
+command = [\"git\", \"push\"]
+match = [\"git push origin main\"]
+not_match = [\"git status\"]
+";
+
+#[test]
+fn explain_shows_facts_rules_and_what_would_change_it() {
+    let shell = Shell::new();
+    shell.user(RULES);
+    insta::assert_snapshot!(
+        "explain_deny",
+        shell.run(&["explain", "--bash", "ls && git push"])
+    );
+    insta::assert_snapshot!(
+        "explain_unknown",
+        shell.run(&[
+            "explain",
+            "--bash",
+            "ls src\n./deploy.sh $TARGET\nfrobnicate --all"
+        ])
+    );
+    insta::assert_snapshot!(
+        "explain_write",
+        shell.run(&[
+            "explain",
+            "Write",
+            r#"{"path": "docs/a.md", "content": "x"}"#
+        ])
+    );
+}
+
+#[test]
+fn explain_shows_rules_by_their_id() {
+    let shell = Shell::new();
+    shell.user(RULES);
+    insta::assert_snapshot!("explain_rule", shell.run(&["explain", "no-push"]));
+    let floor = shell.run(&["explain", "floor.fork-bomb"]);
+    assert!(floor.contains("denies, always"), "{floor}");
+    let unknown = shell.run(&["explain", "no-such-rule"]);
+    assert!(unknown.ends_with("exit 2"), "{unknown}");
+    let list = shell.run(&["explain"]);
+    assert!(list.contains("floor.fork-bomb"), "{list}");
+    let json = shell.run(&["explain", "--bash", "ls && git push", "--json"]);
+    let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(line["decision"], "deny");
+    assert_eq!(line["verdict"]["decidedBy"], serde_json::json!(["no-push"]));
+}
+
+#[test]
+fn policy_check_points_at_what_is_wrong() {
+    let shell = Shell::new();
+    shell.user(RULES);
+    insta::assert_snapshot!("check_right", shell.run(&["policy", "check"]));
+    shell.user(&RULES.replace("effect = \"deny\"", "efect = \"deny\""));
+    insta::assert_snapshot!("check_wrong_key", shell.run(&["policy", "check"]));
+    shell.user(&RULES.replace("git status", "git push -f"));
+    insta::assert_snapshot!("check_wrong_example", shell.run(&["policy", "check"]));
+    shell.workspace("version = 1\npreset = \"balanced\"\n");
+    insta::assert_snapshot!(
+        "check_workspace",
+        shell.run(&["policy", "check", "--layer", "workspace"])
+    );
+    let json = shell.run(&["policy", "check", "--layer", "workspace", "--json"]);
+    let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(line["ok"], false);
+    assert_eq!(line["errors"][0]["line"], 2);
+}
+
+#[test]
+fn policy_test_decides_cases_by_the_file() {
+    let shell = Shell::new();
+    shell.user(RULES);
+    let cases = "{\"command\": \"git push\", \"expect\": \"deny\"}\n\n{\"command\": \"ls\", \"expect\": \"deny\"}\n{\"tool\": \"Read\", \"args\": {\"path\": \"a\"}, \"expect\": \"allow\"}\nnot json\n";
+    std::fs::write(shell.world.workspace.join("cases.jsonl"), cases).unwrap();
+    insta::assert_snapshot!(
+        "policy_test",
+        shell.run(&["policy", "test", "--cases", "cases.jsonl"])
+    );
+}
+
+#[test]
+fn policy_fmt_changes_layout_only() {
+    let shell = Shell::new();
+    shell.user("version=1\n[[rule]]\nid='a'\neffect='deny'\ncommand=['x']\n");
+    assert!(
+        shell
+            .run(&["policy", "fmt", "--check"])
+            .ends_with("exit 13")
+    );
+    assert!(shell.run(&["policy", "fmt"]).ends_with("formatted\nexit 0"));
+    assert!(shell.run(&["policy", "fmt", "--check"]).ends_with("exit 0"));
+    let text = std::fs::read_to_string(shell.world.home.join(".config/guardian/policy.toml"));
+    insta::assert_snapshot!("policy_fmt", text.unwrap());
+}
+
+#[test]
+fn trust_is_given_to_bytes_and_taken_back() {
+    let shell = Shell::new();
+    let allow = "version = 1\n[[rule]]\nid = \"make\"\neffect = \"allow\"\ncommand = [\"make\"]\n";
+    shell.workspace(allow);
+    let check = ["check", "--no-audit", "--bash", "make all"];
+    assert!(shell.run(&check).ends_with("exit 10"));
+    insta::assert_snapshot!("show_untrusted", shell.run(&["policy", "show"]));
+    assert!(
+        shell.run(&["trust"]).ends_with("exit 2"),
+        "without a terminal only with --yes"
+    );
+    assert!(shell.run(&["trust", "--yes"]).ends_with("exit 0"));
+    assert!(shell.run(&check).ends_with("exit 0"));
+    assert!(
+        shell
+            .run(&["trust", "--list", "--json"])
+            .contains("$WS/.guardian/policy.toml")
+    );
+    shell.workspace(&format!("{allow}# one more byte\n"));
+    assert!(shell.run(&check).ends_with("exit 10"));
+    shell.workspace(allow);
+    assert!(shell.run(&["trust", "--remove"]).ends_with("exit 0"));
+    assert!(shell.run(&check).ends_with("exit 10"));
+    shell.workspace("version = 1\nrules = 3\n");
+    assert!(shell.run(&["trust", "--yes"]).ends_with("exit 13"));
+}
+
+#[test]
+fn a_policy_is_not_managed_from_inside_a_call() {
+    let shell = Shell::new();
+    for arguments in [["policy", "show"], ["trust", "--yes"], ["policy", "fmt"]] {
+        let out = shell
+            .world
+            .guardian()
+            .args(arguments)
+            .env("GUARDIAN_INSIDE_CALL", "1")
+            .output()
+            .unwrap();
+        assert_eq!(out.status.code(), Some(11), "{arguments:?}");
+    }
+}

@@ -1,0 +1,272 @@
+//! Answers that are remembered: the rule that a card offered, appended to the user's policy file
+//! with everything that is in it left as it is.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use guardian_review::Decider;
+use guardian_rules::{Layer, Suggestion};
+use guardian_store::{AuditEntry, AuditEvent, Durability};
+use serde_json::json;
+use toml_edit::{ArrayOfTables, DocumentMut, Item, Value};
+
+use super::{LayerState, Policies, file, hash_of, layers};
+use crate::error::HostError;
+use crate::gate::Passage;
+use crate::host::Host;
+
+/// One writer at a time in this process.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Longest comment that says which call a rule was made for, in characters.
+const COMMENT_MAX: usize = 160;
+
+/// Appends one `[[rule]]` or `[[accepted]]` table, given as TOML, with a comment above it.
+///
+/// Everything else of the text stays byte for byte. A rule whose id is already there is not added
+/// again: the id is a hash of what the rule says.
+///
+/// # Errors
+/// When either text is not TOML of that form.
+pub fn append_rule(text: &str, table: &str, comment: &str) -> Result<String, String> {
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
+    let addition: DocumentMut = table
+        .parse()
+        .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
+    for (key, item) in addition.iter() {
+        let Some(new) = item.as_array_of_tables().and_then(|tables| tables.get(0)) else {
+            return Err(format!("`{key}` is not a list of tables"));
+        };
+        let mut new = new.clone();
+        let name = if key == "rule" { "id" } else { "key" };
+        let own = new.get(name).and_then(Item::as_str).map(str::to_owned);
+        let same = |known: Option<&str>| known.is_some() && known == own.as_deref();
+        // Places of tables in a document are kept as numbers; a new one comes last.
+        new.set_position(None);
+        match document
+            .entry(key)
+            .or_insert(Item::ArrayOfTables(ArrayOfTables::new()))
+        {
+            Item::ArrayOfTables(tables) => {
+                let there = tables
+                    .iter()
+                    .any(|table| same(table.get(name).and_then(Item::as_str)));
+                if there {
+                    continue;
+                }
+                let lead = if text.trim().is_empty() { "" } else { "\n" };
+                new.decor_mut()
+                    .set_prefix(format!("{lead}# {}\n", comment_line(comment)));
+                tables.push(new);
+            }
+            Item::Value(Value::Array(tables)) => {
+                let there = tables.iter().any(|table| {
+                    same(
+                        table
+                            .as_inline_table()
+                            .and_then(|table| table.get(name))
+                            .and_then(Value::as_str),
+                    )
+                });
+                if there {
+                    continue;
+                }
+                let mut inline = Value::InlineTable(new.into_inline_table());
+                inline
+                    .decor_mut()
+                    .set_prefix(format!("\n    # {}\n    ", comment_line(comment)));
+                tables.push_formatted(inline);
+            }
+            _ => return Err(format!("`{key}` is not a list of tables")),
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// A call in one line that cannot end the comment or be shown as something else.
+fn comment_line(text: &str) -> String {
+    let is_bidi = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}');
+    let clean: String = text
+        .chars()
+        .map(|c| if c.is_control() || is_bidi(c) { ' ' } else { c })
+        .collect();
+    let mut line: String = clean.chars().take(COMMENT_MAX).collect();
+    if clean.chars().count() > COMMENT_MAX {
+        line.push('…');
+    }
+    line.trim_end().to_owned()
+}
+
+impl Policies {
+    /// Writes the rule to the user's file and puts it in force for every session: the operator
+    /// gave it, so nothing waits. Blocking.
+    fn append(&self, suggestion: &Suggestion, comment: &str) -> Result<(), String> {
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.reader.places.user.clone();
+        let before = match file::WatchedFile::new(path.clone(), file::Owner::User).look() {
+            file::FileState::Missing => None,
+            file::FileState::Text(text) => Some(text),
+            file::FileState::Unreadable(reason) => return Err(reason),
+        };
+        let text = before.as_deref().unwrap_or("version = 1\n");
+        let home = &self.reader.places.home;
+        let check = |text: &str| {
+            layers::check_text(&self.judge, Layer::User, &path, text, None, home)
+                .map_err(|errors| errors.to_string())
+        };
+        // A rule must not be what makes a broken file count again.
+        check(text)?;
+        let after = append_rule(text, &suggestion.toml, comment)?;
+        check(&after)?;
+        replace(&path, &after).map_err(|error| error.to_string())?;
+        let after: Arc<str> = after.into();
+        self.amend(|inputs| {
+            for layer in &mut inputs.layers {
+                // Only versions that say what the file said before: in others the change waits.
+                let said = match layer.state {
+                    LayerState::Absent => None,
+                    LayerState::InForce => layer.text.clone(),
+                    LayerState::LastGood | LayerState::Unreadable => continue,
+                };
+                if layer.layer == Layer::User && said == before {
+                    layer.state = LayerState::InForce;
+                    layer.hash = Some(hash_of(&after));
+                    layer.text = Some(Arc::clone(&after));
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Replaces a file as a whole or not at all; a link stays a link.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let target: PathBuf = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let directory = target
+        .parent()
+        .ok_or_else(|| std::io::Error::other("the policy file has no directory"))?;
+    std::fs::create_dir_all(directory)?;
+    let temporary = directory.join(format!(".policy.toml.{}.new", std::process::id()));
+    let written = (|| {
+        // Left over from a process of the same number that was killed.
+        let _ = std::fs::remove_file(&temporary);
+        let mut file = std::fs::File::create_new(&temporary)?;
+        match std::fs::metadata(&target) {
+            Ok(known) => file.set_permissions(known.permissions())?,
+            Err(_) => file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?,
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, &target)
+    })();
+    if written.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Replaces a policy file as a whole or not at all; a link stays a link.
+///
+/// # Errors
+/// `INTERNAL` when it cannot be written; the file is then as it was.
+pub fn write_policy_file(file: &Path, text: &str) -> Result<(), HostError> {
+    replace(file, text)
+        .map_err(|error| HostError::internal(format!("`{}`: {error}", file.display())))
+}
+
+impl Host {
+    /// Keeps the rule that an answer chose, then decides anew about everything that waits.
+    ///
+    /// A rule that cannot be kept leaves the answer as good for this call: it is said in the log
+    /// and on record, and the next call asks again.
+    pub(crate) async fn remember_rule(
+        &self,
+        passage: &Passage,
+        suggestion: &Suggestion,
+        by: &Decider,
+    ) -> Result<(), HostError> {
+        if *by != Decider::Human {
+            return Ok(());
+        }
+        let comment = format!(
+            "{}: {}",
+            date(self.config.clock.now().0),
+            self.redactor.redact_text(passage.record.summary())
+        );
+        let policies = Arc::clone(&self.policies);
+        let chosen = suggestion.clone();
+        let added = tokio::task::spawn_blocking(move || policies.append(&chosen, &comment))
+            .await
+            .map_err(|_| HostError::internal("the policy file could not be written"))?;
+        if let Err(reason) = &added {
+            tracing::error!(reason, "the rule that was chosen could not be kept");
+        }
+        let entry = AuditEntry {
+            session: Some(passage.session_id()?),
+            turn: passage.request.turn_id.clone(),
+            tool_call: Some(passage.request.tool_call_id.clone()),
+            tool: Some(passage.request.tool_name.clone()),
+            decided_by: Some("human".to_owned()),
+            ok: Some(added.is_ok()),
+            detail: Some(json!({
+                "change": "rule-added",
+                "rule": suggestion.toml,
+                "problem": added.err(),
+            })),
+            ..AuditEntry::new(AuditEvent::Policy)
+        };
+        self.with_store(move |store| store.append_audit(entry, Durability::Machine).map(drop))
+            .await?;
+        self.re_evaluate(None).await;
+        Ok(())
+    }
+}
+
+/// A day, for people.
+fn date(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map(|time| time.strftime("%Y-%m-%d").to_string())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: &str = "[[rule]]\nid = \"always-ls\"\neffect = \"allow\"\ncommand = [\"ls\"]\n";
+
+    #[test]
+    fn a_rule_is_appended_and_the_rest_stays_as_it_is() {
+        let text = "# mine\nversion   =  1 # one\n\n[[rule]]\nid='a'\neffect=\"deny\"   # why\ncommand=[\"x\"]\n\n[review]\nchain = []\n";
+        let after = append_rule(text, RULE, "2026-11-30: lists files").unwrap();
+        insta::assert_snapshot!(after);
+        for line in text.lines() {
+            assert!(after.contains(line), "{line}");
+        }
+        assert_eq!(append_rule(&after, RULE, "again").unwrap(), after);
+    }
+
+    #[test]
+    fn a_file_with_inline_rules_keeps_its_form() {
+        let text =
+            "version = 1\nrule = [\n    { id = \"a\", effect = \"deny\", command = [\"x\"] },\n]\n";
+        insta::assert_snapshot!(append_rule(text, RULE, "why").unwrap());
+    }
+
+    #[test]
+    fn a_call_cannot_write_toml_through_the_comment() {
+        let evil = "runs x\n[[rule]]\r\nid = \"evil\"\u{202e}";
+        let after = append_rule("version = 1\n", RULE, evil).unwrap();
+        assert_eq!(
+            after.matches("[[rule]]").count(),
+            2,
+            "one of them in the comment"
+        );
+        let parsed: toml::Table = after.parse().unwrap();
+        assert_eq!(parsed["rule"].as_array().unwrap().len(), 1);
+        assert!(!after.contains('\u{202e}'));
+    }
+}
