@@ -55,6 +55,9 @@ pub struct Host {
     runtimes: Mutex<HashMap<String, Arc<SessionRuntime>>>,
 }
 
+/// How long aborted calls may take to be over. Far above what ending a command takes.
+const CALLS_END_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// Figures for `app.health`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Health {
@@ -171,11 +174,23 @@ impl Host {
     pub async fn shutdown(self: &Arc<Self>) {
         self.queue.close(AbortReason::Host);
         self.calls.abort_all();
-        self.end_jobs(None).await;
-        // Aborted calls end by themselves and at a bounded pace; the process must outlive them.
-        while self.calls.in_flight(None) > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        if !self.calls_end(None).await {
+            tracing::error!("aborted calls did not end in time");
         }
+        // Only now can no call start another one.
+        self.end_jobs(None).await;
+    }
+
+    /// Waits until the aborted calls of a session, or all, are over; false when they are not within
+    /// [`CALLS_END_WITHIN`]. They end by themselves: a body that hangs in the kernel must not make
+    /// the host hang with it.
+    pub(crate) async fn calls_end(&self, session_id: Option<&str>) -> bool {
+        let over = async {
+            while self.calls.in_flight(session_id) > 0 {
+                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            }
+        };
+        tokio::time::timeout(CALLS_END_WITHIN, over).await.is_ok()
     }
 
     /// A value as people may see it: redacted, cut.

@@ -254,11 +254,13 @@ impl Host {
     pub async fn delete_session(self: &Arc<Self>, id: &str) -> Result<(), HostError> {
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
         self.session(id.as_str()).await?;
-        self.stop_calls(id.as_str(), AbortReason::Session).await;
-        self.end_jobs(Some(id.as_str())).await;
+        self.stop_calls(id.as_str(), AbortReason::Session).await?;
         let deleted = id.clone();
         self.with_store(move |store| store.delete_session(&deleted))
             .await?;
+        // A call that came in meanwhile stops at the missing row; what it started before ends here.
+        self.stop_calls(id.as_str(), AbortReason::Session).await?;
+        self.end_jobs(Some(id.as_str())).await;
         self.forget_runtime(id.as_str());
         self.policies.forget(id.as_str());
         let (data_dir, name) = (self.config.places.data_dir.clone(), id.to_string());
@@ -321,18 +323,21 @@ impl Host {
         let (of, turn) = (id.clone(), turn_id.to_owned());
         self.with_store(move |store| store.end_turn(&of, &turn, TurnOutcome::Ended))
             .await?;
-        self.stop_calls(id.as_str(), AbortReason::Turn).await;
+        self.stop_calls(id.as_str(), AbortReason::Turn).await?;
         self.emit_session_change(id.as_str(), "turnEnded");
         Ok(())
     }
 
     /// Denies the session's cards, aborts its calls and waits until they are over.
-    async fn stop_calls(&self, id: &str, reason: AbortReason) {
+    async fn stop_calls(&self, id: &str, reason: AbortReason) -> Result<(), HostError> {
         self.queue.abort_session(id, reason);
         self.calls.abort_session(id);
-        while self.calls.in_flight(Some(id)) > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        if self.calls_end(Some(id)).await {
+            return Ok(());
         }
+        Err(HostError::internal(
+            "calls of the session did not end in time; try again",
+        ))
     }
 
     fn info(
