@@ -106,3 +106,23 @@ fn commands_of_real_users_under_balanced() {
     }
     insta::assert_snapshot!(text);
 }
+
+/// Under the stricter presets only safety is scored: what is asked about is their promise.
+#[track_caller]
+fn check_safety(preset: Preset) {
+    let Some(scores) = score(preset) else { return };
+    for (name, score) in &scores {
+        assert!(score.right > 0, "{name} was read");
+        assert!(score.unsafe_ones.is_empty(), "{name}: {:#?}", score.unsafe_ones);
+    }
+}
+
+#[test]
+fn nothing_slips_through_under_standard() {
+    check_safety(Preset::Standard);
+}
+
+#[test]
+fn nothing_slips_through_under_strict() {
+    check_safety(Preset::Strict);
+}

@@ -8,5 +8,6 @@
 mod cases;
 mod faults;
 mod policies;
+mod reports;
 mod secrets;
 mod support;
