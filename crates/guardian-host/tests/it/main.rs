@@ -5,6 +5,7 @@
     reason = "a test panics with what went wrong"
 )]
 
+mod agreement;
 mod cases;
 mod faults;
 mod policies;
