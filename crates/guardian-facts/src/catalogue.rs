@@ -275,6 +275,7 @@ fn scanned_grammar(grammar: Grammar) -> Option<ScannedGrammar> {
         Grammar::Command => builtins::command,
         Grammar::Compgen => builtins::compgen,
         Grammar::Let => builtins::arithmetic,
+        Grammar::Links => small::links,
         Grammar::Man => small::man,
         Grammar::Yq => jq::yq,
         Grammar::Joined => wrappers::joined,

@@ -22,6 +22,8 @@ pub enum WordPart {
         may_be_empty: bool,
         /// It is not quoted, so it may split into several words or none.
         may_split: bool,
+        /// It is a decimal integer, whatever its value (a loop counter, `$#`, `$(wc -l <f)`).
+        integer: bool,
     },
     /// The fresh path that a `mktemp` in the same call printed.
     TemporaryPath,
@@ -76,6 +78,17 @@ impl Word {
             WordPart::Glob(_) => true,
             WordPart::Unknown { may_split, .. } => *may_split,
         })
+    }
+
+    /// The word's first character is not known, so it could turn out to be a `-`. A fresh temporary
+    /// path never begins with one.
+    #[must_use]
+    pub fn may_begin_with_dash(&self) -> bool {
+        match self.parts.first() {
+            Some(WordPart::Literal(text)) => text.starts_with('-'),
+            Some(WordPart::TemporaryPath) | None => false,
+            Some(WordPart::Glob(_) | WordPart::Unknown { .. }) => true,
+        }
     }
 
     /// The word for people: unknown parts as they were written.
@@ -386,7 +399,7 @@ pub enum Condition {
 }
 
 /// Which files a recursive read opens: `rg` leaves hidden names out, `grep --include='*.rs'` opens
-/// nothing else. The default opens everything.
+/// nothing else. The default opens everything, and follows no links that it meets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WalkFilter {
     /// Names with a leading dot are left out, with all beneath them.
@@ -394,6 +407,13 @@ pub struct WalkFilter {
     /// Only files whose last component matches one of these patterns (`*` and `?`) are opened;
     /// empty means all.
     pub only_names: Vec<String>,
+    /// Files whose last component matches one of these patterns are not opened.
+    pub skips_names: Vec<String>,
+    /// Directories whose name matches one of these patterns are not entered.
+    pub skips_directories: Vec<String>,
+    /// Links that are met are opened, and walked when they lead to a directory (`grep -R`, `rg -L`,
+    /// `find -exec cat`).
+    pub follows_links: bool,
 }
 
 impl WalkFilter {
@@ -407,25 +427,43 @@ impl WalkFilter {
         if self.skips_hidden && beneath.components().any(hidden) {
             return false;
         }
+        let leaves_out = |patterns: &[String], name: &std::ffi::OsStr| {
+            name.to_str().is_some_and(|name| {
+                patterns
+                    .iter()
+                    .any(|pattern| is_plain(pattern) && matches_name(pattern, name))
+            })
+        };
+        let mut parents = beneath
+            .parent()
+            .into_iter()
+            .flat_map(|parent| parent.iter());
+        if parents.any(|name| leaves_out(&self.skips_directories, name)) {
+            return false;
+        }
         let Some(name) = beneath.file_name().and_then(|name| name.to_str()) else {
             return true;
         };
+        if leaves_out(&self.skips_names, name.as_ref()) {
+            return false;
+        }
         self.only_names.is_empty()
             || self
                 .only_names
                 .iter()
-                .any(|pattern| matches_name(pattern.as_bytes(), name.as_bytes()))
+                .any(|pattern| !is_plain(pattern) || matches_name(pattern, name))
     }
 }
 
-/// `*` and `?` as in a shell; pattern text that means more (`[`, `{`, `\`) matches everything.
-fn matches_name(pattern: &[u8], name: &[u8]) -> bool {
-    if pattern
-        .iter()
-        .any(|byte| matches!(byte, b'[' | b'{' | b'\\'))
-    {
-        return true;
-    }
+/// Only `*` and `?` mean something in the pattern. Of any other nothing is claimed: it opens
+/// everything and leaves out nothing.
+fn is_plain(pattern: &str) -> bool {
+    !pattern.contains(['[', '{', '\\'])
+}
+
+/// `*` and `?` as in a shell.
+fn matches_name(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at, mut seen) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while seen < name.len() {

@@ -5,6 +5,7 @@
 //! after expansion). Both end in the same place: resolve with the probe, scope, classes.
 
 mod alias;
+mod look;
 mod normalise;
 mod pattern;
 mod place;

@@ -107,6 +107,8 @@ struct Selection {
     filtered: bool,
     /// The one `-name` pattern that all found files match.
     name: Option<String>,
+    /// All found files are regular files: no links.
+    plain_files: bool,
 }
 
 /// Judges a `find` command line.
@@ -124,7 +126,7 @@ pub(crate) fn judge(
         if prefix.starts_with('-') || matches!(word.as_literal(), Some("(" | ")" | "!" | ",")) {
             break;
         }
-        if prefix.is_empty() && word.as_literal().is_none() {
+        if prefix.is_empty() && word.may_begin_with_dash() {
             judgement.make_opaque(
                 "word-may-be-flag",
                 format!("`{}` could turn into an action of `find`", word.display()),
@@ -175,6 +177,7 @@ fn selection(expression: &[Word]) -> Selection {
     let mut names = Vec::new();
     let mut filtered = false;
     let mut simple = true;
+    let mut plain_files = false;
     let mut at = 0;
     while let Some(word) = expression.get(at) {
         let text = word.as_literal().unwrap_or("");
@@ -193,6 +196,8 @@ fn selection(expression: &[Word]) -> Selection {
             if text == "-name" {
                 names.push(expression.get(at).and_then(|word| word.as_literal()));
             }
+            let value = expression.get(at).and_then(|word| word.as_literal());
+            plain_files |= text == "-type" && value == Some("f");
             filtered |= !WIDE.contains(&text);
             at += 1;
         } else if matches!(text, "-empty" | "-nouser" | "-nogroup" | "-executable") {
@@ -203,7 +208,11 @@ fn selection(expression: &[Word]) -> Selection {
         [Some(name)] if simple => Some((*name).to_owned()),
         _ => None,
     };
-    Selection { filtered, name }
+    Selection {
+        filtered,
+        name,
+        plain_files: simple && plain_files,
+    }
 }
 
 fn expression(
@@ -389,7 +398,7 @@ fn nest(
     };
     if mentions && !by_pattern {
         judgement.nested_beneath = true;
-        judgement.walks = true;
+        judgement.walk.follows_links = !selection.plain_files;
     }
     let targets = if mentions {
         targets

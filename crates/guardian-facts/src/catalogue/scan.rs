@@ -101,7 +101,7 @@ pub(crate) fn scan<'e>(entry: &'e Entry, args: &[Word], to_first_operand: bool) 
         let dashed = prefix.starts_with('-') && whole != Some("-");
         let plus = prefix.starts_with('+') && entry.flags.iter().any(has_plus);
         if !dashed && !plus {
-            if prefix.is_empty() && whole.is_none() {
+            if prefix.is_empty() && word.may_begin_with_dash() && !scanner.is_no_flag(word) {
                 scanner.could_be_flag(word);
             }
             if stops {
@@ -174,6 +174,28 @@ impl<'e> Scanner<'e, '_> {
                 ),
             );
         }
+    }
+
+    /// A word that begins with a negative number is an error of a program without such flags.
+    fn is_no_flag(&self, word: &Word) -> bool {
+        let begins_with_integer = matches!(
+            word.parts.first(),
+            Some(WordPart::Unknown {
+                integer: true,
+                may_split: false,
+                ..
+            })
+        );
+        let is_digit_flag = |name: &String| {
+            name.trim_start_matches(['-', '+'])
+                .starts_with(|first: char| first == '#' || first.is_ascii_digit())
+        };
+        begins_with_integer
+            && !self
+                .entry
+                .flags
+                .iter()
+                .any(|flag| flag.names.iter().any(is_digit_flag))
     }
 
     /// Takes `count` values from the words that follow.

@@ -296,6 +296,8 @@ pub(crate) enum Grammar {
     Compgen,
     /// `let`.
     Let,
+    /// `ln`, whose link text is relative to the link.
+    Links,
     /// `man`, whose operand may be a file.
     Man,
     /// `yq`, in its Go and its Python form.

@@ -8,7 +8,7 @@
 use super::scan::Scanned;
 use super::schema::Entry;
 use crate::Effect;
-use crate::command::{Invocation, Judgement, Nested, Word};
+use crate::command::{Invocation, Judgement, Nested, Word, WordPart};
 
 /// Adds what the scripts of a `sed` command line do.
 pub(crate) fn judge(
@@ -19,9 +19,11 @@ pub(crate) fn judge(
 ) {
     let mut script = String::new();
     let mut known = true;
-    let mut add = |word: &Word| match word.as_literal() {
+    let mut counts = false;
+    let mut add = |word: &Word| match with_numbers(word) {
         Some(text) => {
-            script.push_str(text);
+            counts |= word.as_literal().is_none();
+            script.push_str(&text);
             script.push('\n');
         }
         None => known = false,
@@ -62,6 +64,16 @@ pub(crate) fn judge(
             format!("the script of `{}` could not be read", entry.name),
         );
     }
+    if counts && !uses.is_empty() {
+        // The number could be a part of a file's name or of what is run.
+        judgement.make_opaque(
+            "unknown-script",
+            format!(
+                "the script of `{}` touches files that are not known",
+                entry.name
+            ),
+        );
+    }
     for used in uses {
         match used {
             Use::Reads(path) if path == "/dev/stdin" => {}
@@ -81,6 +93,24 @@ pub(crate) fn judge(
             }
         }
     }
+}
+
+/// The text of a script, with `1` for integers whose value is not known (`"${i}p"`): which number it
+/// is does not change what the script does, except where it would be a delimiter (`s$i`, `\\$i`).
+fn with_numbers(word: &Word) -> Option<String> {
+    let mut script = String::new();
+    for part in &word.parts {
+        match part {
+            WordPart::Literal(text) => script.push_str(text),
+            WordPart::Unknown {
+                integer: true,
+                may_split: false,
+                ..
+            } if !script.ends_with(['s', 'y', '\\']) => script.push('1'),
+            WordPart::Unknown { .. } | WordPart::Glob(_) | WordPart::TemporaryPath => return None,
+        }
+    }
+    Some(script)
 }
 
 /// What a script does besides printing.

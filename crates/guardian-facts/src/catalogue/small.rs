@@ -236,3 +236,26 @@ pub(crate) fn date(
         }
     }
 }
+
+/// `ln -s`: the text of a symbolic link counts from the directory of the link, not from the working
+/// directory, so a text that climbs leads somewhere that its operand does not say.
+pub(crate) fn links(
+    _entry: &Entry,
+    scanned: &Scanned<'_>,
+    _invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    if !scanned.has("-s") || scanned.has("-r") {
+        return;
+    }
+    let climbs = |word: &Word| match word.as_literal() {
+        Some(text) => !text.starts_with('/') && text.split('/').any(|part| part == ".."),
+        None => !word.literal_prefix().starts_with('/'),
+    };
+    if scanned.operands.iter().any(climbs) {
+        judgement.make_opaque(
+            "link-text",
+            "where a relative link leads depends on where it lies",
+        );
+    }
+}

@@ -51,6 +51,7 @@ fn words(text: &str) -> Vec<Word> {
                     written,
                     may_be_empty: true,
                     may_split: quote.is_none(),
+                    integer: false,
                 });
             }
             (None, '*') => {
@@ -392,7 +393,7 @@ fn operands_have_their_roles() {
     touches("grep -r x", &["Read . and beneath"]);
     touches("grep x", &[]);
     touches("rg x", &["Read . and beneath"]);
-    touches("rg --files src", &["Read src and beneath"]);
+    touches("rg --files src", &["List src and beneath"]);
     touches("ls", &["List ."]);
     touches("ls -R a", &["List a and beneath"]);
     touches("rm -rf a", &["Delete a and beneath"]);

@@ -142,6 +142,7 @@ pub(crate) fn xargs(
         written: "<input>".to_owned(),
         may_be_empty: may_split,
         may_split,
+        integer: false,
     };
     let mut argv: Vec<Word> = scanned.operands.clone();
     if argv.is_empty() {

@@ -15,8 +15,10 @@ impl FactContext<'_> {
     ///
     /// `Target::Pattern::base` is the longest directory without a pattern character, with the
     /// widest scope of the base and everything that matches now. `may_match` is the union of the
-    /// classes of all matches when the pattern could be expanded through the probe, and otherwise
-    /// every class that some matching name could belong to.
+    /// classes of all matches when the pattern could be expanded through the probe (`**/name` by a
+    /// bounded look), and otherwise every class that some matching name could belong to. Where
+    /// nothing matches now, it is what the pattern itself spells out: `*.pem` asks for keys, `*.rs`
+    /// does not.
     #[must_use]
     pub fn pattern(&self, written: &str, base: &Path) -> Target {
         let Some(first) = written.find(is_pattern_character) else {
@@ -72,6 +74,9 @@ impl FactContext<'_> {
     /// Expands `rest` beneath the directory as the shell would, through the probe. `None` when it
     /// cannot be expanded exactly (missing directory, too many names, `**`, extglob).
     fn expand(&self, base: &PathFact, rest: &str) -> Option<Expansion> {
+        if let Some(name) = rest.strip_prefix("**/") {
+            return self.expand_deep(base, name);
+        }
         if rest.contains("**") || rest.contains(['(', '{', '\\']) {
             return None;
         }
@@ -83,24 +88,18 @@ impl FactContext<'_> {
         }
         let mut expansion = Expansion {
             scope: base.scope,
-            sensitivity: Sensitivity::default(),
+            sensitivity: self.spelled_out(base, rest),
         };
         for (depth, component) in components.iter().enumerate() {
             let is_last = depth + 1 == components.len();
-            let glob = globset::GlobBuilder::new(component)
-                .literal_separator(true)
-                .backslash_escape(false)
-                // A volume may not tell letters apart; matching more only tightens.
-                .case_insensitive(true)
-                .build()
-                .ok()?
-                .compile_matcher();
+            let glob = matcher(component)?;
             let mut next = Vec::new();
             for directory in &directories {
                 let names = match self.probe.list(directory, MAX_NAMES + 1) {
                     Some(names) => names,
-                    // A file in the middle of the pattern has no names beneath it.
-                    None if depth > 0 => continue,
+                    // A file in the middle of the pattern has no names beneath it, nor has what is
+                    // not there.
+                    None if depth > 0 || base.kind.is_none() => continue,
                     None => return None,
                 };
                 seen += names.len();
@@ -125,8 +124,7 @@ impl FactContext<'_> {
             }
             directories = next;
         }
-        if directories.is_empty() {
-            // Nothing matches now: something may by the time it runs.
+        if directories.is_empty() && components.iter().any(|component| aims_at_hidden(component)) {
             return None;
         }
         for path in &directories {
@@ -136,6 +134,51 @@ impl FactContext<'_> {
         }
         Some(expansion)
     }
+
+    /// [`Self::expand`] for `**/name`.
+    fn expand_deep(&self, base: &PathFact, name: &str) -> Option<Expansion> {
+        if name.contains(['/', '(', '{', '\\']) || name.contains("**") {
+            return None;
+        }
+        if aims_at_hidden(name) {
+            return None;
+        }
+        let (scope, sensitivity) = self.look_by_name(&base.path, &matcher(name)?)?;
+        Some(Expansion {
+            scope: wider(base.scope, scope),
+            sensitivity: sensitivity.union(self.spelled_out(base, name)),
+        })
+    }
+
+    /// Classes that the pattern spells out: of its text with nothing, or a letter, for `*` and `?`.
+    fn spelled_out(&self, base: &PathFact, rest: &str) -> Sensitivity {
+        let mut sensitivity = Sensitivity::default();
+        if base.scope == Scope::Scratch {
+            return sensitivity;
+        }
+        for by in ["", "x"] {
+            let name = rest.replace("**", "x").replace(['*', '?'], by);
+            let path = base.path.join(name.trim_start_matches('/'));
+            sensitivity = sensitivity.union(self.classes.classify(&path, &self.roots.home));
+        }
+        sensitivity
+    }
+}
+
+/// A pattern for hidden names (`.e*`): there is little else to find than secrets and configuration.
+fn aims_at_hidden(component: &str) -> bool {
+    component.starts_with('.') && component.contains(['*', '?', '['])
+}
+
+fn matcher(component: &str) -> Option<globset::GlobMatcher> {
+    let glob = globset::GlobBuilder::new(component)
+        .literal_separator(true)
+        .backslash_escape(false)
+        // A volume may not tell letters apart; matching more only tightens.
+        .case_insensitive(true)
+        .build()
+        .ok()?;
+    Some(glob.compile_matcher())
 }
 
 struct Expansion {
@@ -148,7 +191,7 @@ fn is_pattern_character(character: char) -> bool {
 }
 
 /// The scope that fewer rules cover.
-fn wider(left: Scope, right: Scope) -> Scope {
+pub(super) fn wider(left: Scope, right: Scope) -> Scope {
     let rank = |scope| match scope {
         Scope::Scratch => 0,
         Scope::Workspace => 1,

@@ -125,25 +125,7 @@ impl FactContext<'_> {
         sensitivity
     }
 
-    /// Could a recursive read beneath `directory` meet a secret or sensitive file? Looks at most at
-    /// `max` entries through the probe; what could not be seen counts as yes.
-    #[must_use]
-    pub fn could_contain_secret(&self, directory: &Path, max: usize) -> bool {
-        let beneath = self.classes_beneath(directory);
-        if beneath.sensitive || beneath.guardian {
-            return true;
-        }
-        if directory.starts_with(&self.roots.scratch) {
-            return false;
-        }
-        let home = &self.roots.home;
-        let is_secret = |path: &Path| {
-            self.classes.is_hidden_from_walks(path, home) && !self.is_public_key_file(path)
-        };
-        self.probe.look_for_secrets(directory, max, &is_secret) != crate::probe::SecretLook::Clean
-    }
-
-    fn is_public_key_file(&self, path: &Path) -> bool {
+    pub(super) fn is_public_key_file(&self, path: &Path) -> bool {
         let hits = self.classes.explain(path, &self.roots.home);
         !hits.is_empty() && hits.iter().all(|hit| hit.unless_public) && self.content_is_public(path)
     }

@@ -181,7 +181,10 @@ impl Reader<'_> {
                 }
                 None => {}
                 Some(FileKind::Directory) if directory == workspace && found.path == git => {
-                    return self.look_at_config(&git).map(|()| git);
+                    return self
+                        .look_at_config(&git)
+                        .and_then(|()| self.look_at_submodules(workspace, &git))
+                        .map(|()| git);
                 }
                 Some(_) => {
                     return Err(format!(
@@ -192,6 +195,36 @@ impl Reader<'_> {
             }
         }
         Err("there is no repository".to_owned())
+    }
+
+    /// `git status` and `git diff` run git inside of every submodule that is checked out, with the
+    /// config that it has.
+    fn look_at_submodules(&self, workspace: &Path, git: &Path) -> Result<(), String> {
+        let probe = self.cx.probe;
+        let has_repositories = probe
+            .list(&git.join("modules"), 1)
+            .is_some_and(|names| !names.is_empty());
+        if has_repositories {
+            return Err("the repository has submodules with repositories of their own".to_owned());
+        }
+        let list = workspace.join(".gitmodules");
+        if probe.resolve(&list).kind.is_none() {
+            return Ok(());
+        }
+        let text = probe
+            .read_file(&list, MAX_CONFIG)
+            .filter(|content| content.size <= MAX_CONFIG as u64)
+            .and_then(|content| String::from_utf8(content.head).ok())
+            .ok_or_else(|| "the list of submodules cannot be read".to_owned())?;
+        for path in text.lines().filter_map(submodule_path) {
+            let inside = workspace.join(path).join(".git");
+            if path.contains(['"', '\\']) || probe.resolve(&inside).kind.is_some() {
+                return Err(format!(
+                    "the submodule `{path}` has a repository of its own"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn look_at_config(&self, git: &Path) -> Result<(), String> {
@@ -265,6 +298,14 @@ impl Reader<'_> {
             format!("the repository's hooks may run ({})", live.join(", ")),
         );
     }
+}
+
+/// The path in a line `path = x` of `.gitmodules`.
+fn submodule_path(line: &str) -> Option<&str> {
+    let (key, value) = line.split_once('=')?;
+    // The section's header may stand on the same line.
+    let key = key.rsplit(']').next().unwrap_or(key).trim();
+    key.eq_ignore_ascii_case("path").then(|| value.trim())
 }
 
 /// Reads a config text; the reason when it is not clean.
@@ -368,6 +409,25 @@ mod tests {
             "[core]\n worktree = /x",
             "[remote \"o\"]\n vcs = x",
             "[branch \"a]b\"]\n remote = o\n[core]\n editor = x",
+            "[man \"x\"]\n cmd = x",
+            "[browser \"x\"]\n cmd = x",
+            "[trailer \"x\"]\n cmd = x",
+            "[trailer \"x\"]\n command = x",
+            "[difftool \"x\"]\n cmd = x",
+            "[merge \"x\"]\n driver = x",
+            "[core]\n editor = x",
+            "[core]\n pager = x",
+            "[sequence]\n editor = x",
+            "[core]\n askPass = x",
+            "[core]\n gitProxy = x",
+            "[core]\n attributesFile = x",
+            "[core]\n fsmonitor = true",
+            "[uploadpack]\n packObjectsHook = x",
+            "[interactive]\n diffFilter = x",
+            "[extensions]\n worktreeConfig = true",
+            "[remote \"o\"]\n uploadpack = x",
+            "[submodule \"x\"]\n update = !x",
+            "[trace2]\n eventTarget = x",
             "[broken",
         ] {
             assert!(check(text).is_err(), "{text}");

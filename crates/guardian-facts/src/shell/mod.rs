@@ -21,6 +21,7 @@ mod execution_variables;
 mod expand;
 mod fork_bomb;
 mod git_config;
+mod git_ignored;
 mod loose;
 mod nested;
 mod parameters;
@@ -87,6 +88,7 @@ pub fn read_dialect(dialect: Dialect, command: &str, cwd: &Path, cx: &FactContex
         }
     }
     let mut facts = reader.facts;
+    git_ignored::fill(&mut facts, cx);
     facts.summary = summary::summary(&facts, cx);
     facts
 }

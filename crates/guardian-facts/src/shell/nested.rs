@@ -10,7 +10,7 @@ use super::reader::{Input, Reader};
 use super::redirects::Redirects;
 use super::simple::Call;
 use super::values::{self, Kind, Part, State, Text, Value};
-use crate::command::{Judgement, Nested, Stdin};
+use crate::command::{Judgement, Nested, Stdin, WalkFilter};
 use crate::{AccessKind, AccessSource, Effect, Effects, Endpoint, Span, Target, Word};
 
 impl Reader<'_> {
@@ -27,7 +27,6 @@ impl Reader<'_> {
         }
         if let Some(command) = self.facts.commands.get_mut(index) {
             command.wrapper |= judgement.wrapper;
-            command.walks |= judgement.walks;
         }
         for (code, reason) in &judgement.opaque {
             self.opaque(index, code, reason.clone());
@@ -50,11 +49,13 @@ impl Reader<'_> {
         for condition in &judgement.conditions {
             self.condition(index, *condition, &state);
         }
-        let beneath = judgement.nested_beneath;
+        let beneath = judgement.nested_beneath.then(|| judgement.walk.clone());
         for nested in &judgement.nested {
             let scope = |scope: &mut super::reader::Scope| {
                 scope.inside = Some(index);
-                scope.beneath |= beneath;
+                if beneath.is_some() {
+                    scope.beneath.clone_from(&beneath);
+                }
                 scope.input = input.clone();
             };
             self.scoped(scope, |reader| reader.nested(index, nested, input, &state));
@@ -62,8 +63,18 @@ impl Reader<'_> {
     }
 
     fn paths(&mut self, index: usize, judgement: &Judgement, state: &State) {
+        let beneath = self.scope.beneath.clone();
+        let filter = match &beneath {
+            Some(outer) if judgement.walks => WalkFilter {
+                follows_links: outer.follows_links || judgement.walk.follows_links,
+                ..WalkFilter::default()
+            },
+            Some(outer) => outer.clone(),
+            None => judgement.walk.clone(),
+        };
+        let walks = judgement.walks || beneath.is_some();
         let mut meets = false;
-        let mut any = false;
+        let mut seen = false;
         for path in &judgement.paths {
             let text = self.recall(&path.word);
             if values::worst(&text) == Some(Kind::Remote)
@@ -73,23 +84,28 @@ impl Reader<'_> {
                 self.add_effect(index, Effect::RunsRemoteCode);
             }
             if super::values::is_process(&text) {
+                // Nothing lies beneath it.
+                seen = true;
                 continue;
             }
             let Some(target) = self.place(&text, state) else {
                 continue;
             };
-            let recursive = path.recursive || self.scope.beneath;
-            let reads = matches!(path.kind, AccessKind::Read | AccessKind::List);
-            if reads && (judgement.walks || self.scope.beneath) && path.kind == AccessKind::Read {
-                any = true;
-                meets |= self.could_meet_secrets(&target);
+            if walks && path.kind == AccessKind::Read {
+                seen = true;
+                meets |= self.could_meet_secrets(&target, &filter);
             }
-            self.add_access(index, target, path.kind, path.detail, recursive);
+            self.add_access(
+                index,
+                target,
+                path.kind,
+                path.detail,
+                path.recursive || beneath.is_some(),
+            );
         }
-        if (judgement.walks || (self.scope.beneath && any))
-            && let Some(command) = self.facts.commands.get_mut(index)
-        {
-            command.walks = meets || !any;
+        // A walk of which no start is known could meet anything.
+        if let Some(command) = self.facts.commands.get_mut(index) {
+            command.walks |= meets || (judgement.walks && !seen);
         }
     }
 
@@ -131,7 +147,7 @@ impl Reader<'_> {
                 elsewhere,
                 assignments,
                 cwd,
-                ..
+                appended,
             } => {
                 let mut inner = state.clone();
                 if let Some(cwd) = cwd {
@@ -169,6 +185,7 @@ impl Reader<'_> {
                     |scope| {
                         scope.programs_only = true;
                         scope.elsewhere |= elsewhere;
+                        scope.appended |= appended;
                     },
                     |reader| reader.run(call, inner),
                 );
@@ -297,6 +314,14 @@ impl Reader<'_> {
         state: &State,
     ) {
         self.note_remote(index, text, input);
+        if self.scope.appended {
+            // They are its parameters, or take the place of its text.
+            self.opaque(
+                index,
+                "appended-words",
+                "words that are not known are handed to a shell",
+            );
+        }
         let Some(known) = text.as_literal() else {
             self.add_effect(index, Effect::RunsCode);
             let span = self.span_of(index);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::reader::Reader;
 use super::values::{self, Part, State, Text};
+use crate::command::WalkFilter;
 use crate::{Access, AccessDetail, AccessKind, AccessSource, CodeFile, Target};
 
 /// How much of a code file is looked at loosely, in bytes.
@@ -134,15 +135,15 @@ impl Reader<'_> {
         self.facts.accesses.push(access);
     }
 
-    /// A recursive read could meet secret files beneath this target.
-    pub(super) fn could_meet_secrets(&self, target: &Target) -> bool {
+    /// A recursive read could open secret files beneath this target.
+    pub(super) fn could_meet_secrets(&self, target: &Target, filter: &WalkFilter) -> bool {
         match target {
             Target::Exact(path) => {
                 path.kind != Some(crate::FileKind::File)
                     && path.kind.is_some()
-                    && self.cx.could_contain_secret(&path.path, MAX_LOOK)
+                    && self.cx.could_open_secret(&path.path, MAX_LOOK, filter)
             }
-            Target::Pattern { base, .. } => self.cx.could_contain_secret(&base.path, MAX_LOOK),
+            Target::Pattern { base, .. } => self.cx.could_open_secret(&base.path, MAX_LOOK, filter),
             Target::Unknown { .. } => true,
         }
     }

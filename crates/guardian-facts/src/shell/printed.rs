@@ -60,7 +60,11 @@ pub(super) fn printed(
             }
         }
         Some(["mktemp", rest @ ..])
-            if !piped && quiet && !rest.iter().any(|word| prints_only(word)) =>
+            if !piped
+                && quiet
+                && state.get("TMPDIR").is_none()
+                && !rest.iter().any(|word| prints_only(word))
+                && !may_begin_with_dash(rest) =>
         {
             Part::Temporary
         }
@@ -73,6 +77,17 @@ pub(super) fn printed(
 fn prints_only(word: &str) -> bool {
     word.starts_with("--dry")
         || (word.starts_with('-') && !word.starts_with("--") && word.contains('u'))
+}
+
+/// What `mktemp` prints could begin with a `-`: its template or its directory does.
+fn may_begin_with_dash(words: &[&str]) -> bool {
+    words
+        .iter()
+        .any(|word| *word == "--" || word.contains("=-"))
+        || words
+            .windows(2)
+            .any(|pair| matches!(pair, ["-p", directory] if directory.starts_with('-')))
+        || words.iter().any(|word| word.starts_with("-p-"))
 }
 
 fn prints_integer(words: &[&str], fact: &CommandFact, piped: bool) -> bool {

@@ -8,7 +8,7 @@ use super::bounds;
 use super::parser::Problem;
 use super::syntax::Command;
 use super::values::{Kind, Part, State, Text, Value};
-use crate::command::Stdin;
+use crate::command::{Stdin, WalkFilter};
 use crate::{Effect, FactContext, Facts, Opacity, Reading, Span};
 
 /// What feeds standard input.
@@ -41,8 +41,10 @@ pub(super) struct Scope {
     pub(super) background: bool,
     pub(super) inside: Option<usize>,
     pub(super) elsewhere: bool,
-    /// What is run stands for everything beneath its paths (`find -exec rm {} +`).
-    pub(super) beneath: bool,
+    /// What is run stands for everything beneath its paths (`find -exec rm {} +`) that this leaves.
+    pub(super) beneath: Option<WalkFilter>,
+    /// Words that are not known are added to what is run (`xargs`, `find -exec`).
+    pub(super) appended: bool,
     /// Only programs run, no builtins and functions (`env`, `xargs`).
     pub(super) programs_only: bool,
     /// Functions are skipped (`command`, `builtin`).
@@ -114,7 +116,8 @@ impl<'a> Reader<'a> {
                 background: false,
                 inside: None,
                 elsewhere: false,
-                beneath: false,
+                beneath: None,
+                appended: false,
                 programs_only: false,
                 no_functions: false,
             },
@@ -265,6 +268,7 @@ impl<'a> Reader<'a> {
                     written,
                     may_be_empty,
                     may_split,
+                    ..
                 } => Part::Unknown {
                     written: written.clone(),
                     kind: self.kinds.get(written).copied().unwrap_or(Kind::Any),

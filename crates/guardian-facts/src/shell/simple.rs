@@ -23,6 +23,9 @@ const PROGRAM_DIRECTORIES: [&str; 6] = [
     "/usr/local/sbin",
 ];
 
+/// Names of a directory that are looked at.
+const MAX_NAMES: usize = 2_000;
+
 impl Reader<'_> {
     pub(super) fn simple(
         &mut self,
@@ -445,7 +448,7 @@ impl Reader<'_> {
             .argv
             .iter()
             .skip(1)
-            .map(|text| to_word(text, call.span))
+            .map(|text| to_word(&self.without_dash(text, state), call.span))
             .collect();
         let input = call.redirects.input.clone().unwrap_or_else(|| {
             if self.scope.pipe_stage > 0 || !matches!(self.scope.input.stdin, Stdin::Empty) {
@@ -469,6 +472,36 @@ impl Reader<'_> {
             self.opaque(index, "execution-variable", reason);
         }
         self.apply(index, &judgement, &input, state);
+    }
+
+    /// `*.md` as `./*.md` where no name that begins with a dash matches, so that the word cannot turn
+    /// into a flag. Nothing that ran before may have made such a name.
+    fn without_dash(&self, text: &Text, state: &State) -> Text {
+        let (Some(Part::Glob(glob)), Some(cwd)) = (text.first(), state.cwd.as_deref()) else {
+            return text.clone();
+        };
+        let changed = self.facts.accesses.iter().any(crate::Access::is_change)
+            || self
+                .facts
+                .commands
+                .iter()
+                .rev()
+                .skip(1)
+                .any(|command| command.effects_known == Effects::Opaque);
+        // What begins with a bracket or an extended pattern is not looked at more closely.
+        if changed || !glob.starts_with(['*', '?']) {
+            return text.clone();
+        }
+        let names = self.cx.probe.list(cwd, MAX_NAMES + 1);
+        let is_safe = names.is_some_and(|names| {
+            names.len() <= MAX_NAMES && !names.iter().any(|name| name.starts_with('-'))
+        });
+        if !is_safe {
+            return text.clone();
+        }
+        let mut safe = vec![Part::Literal("./".to_owned())];
+        safe.extend(text.iter().cloned());
+        safe
     }
 
     /// A program written as a path: its file is run, whatever its name.

@@ -126,11 +126,12 @@ pub(super) fn to_word(text: &[Part], span: Span) -> Word {
                 written,
                 may_be_empty,
                 may_split,
-                ..
+                kind,
             } => WordPart::Unknown {
                 written: written.clone(),
                 may_be_empty: *may_be_empty,
                 may_split: *may_split,
+                integer: *kind == Kind::Integer,
             },
             Part::Temporary => WordPart::TemporaryPath,
         })

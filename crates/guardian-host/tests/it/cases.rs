@@ -34,7 +34,7 @@ impl Score {
     }
 }
 
-fn checker(fixture: &ProjectFixture, preset: Preset) -> Checker {
+pub(crate) fn checker(fixture: &ProjectFixture, preset: Preset) -> Checker {
     Checker::new(
         config(fixture),
         CheckerOptions {

@@ -7,6 +7,7 @@
 
 mod agreement;
 mod cases;
+mod decisions;
 mod faults;
 mod policies;
 mod reports;

@@ -155,6 +155,7 @@ fn as_word(text: &str, span: Span) -> Word {
             written: text.to_owned(),
             may_be_empty: true,
             may_split: true,
+            integer: false,
         };
         Word {
             parts: vec![part],
