@@ -101,14 +101,77 @@ const CHANGERS: &[&str] = &[
     "rm", "rmdir", "unlink", "shred", "mv", "chmod", "chown", "chgrp", "truncate",
 ];
 
+/// Patterns for which the command of an action is read one by one.
+const MAX_TARGETS: usize = 16;
+
 /// Which of the found files an action applies to.
 struct Selection {
     /// A test narrows the files down.
     filtered: bool,
-    /// The one `-name` pattern that all found files match.
-    name: Option<String>,
-    /// All found files are regular files: no links.
+    /// What holds of each of them.
+    bounds: Bounds,
+}
+
+/// What is certain of the files for which an expression holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Bounds {
+    /// Their names match one of these patterns; `None` when nothing is known of the names.
+    names: Option<Vec<String>>,
+    /// They are regular files: no links.
     plain_files: bool,
+}
+
+impl Bounds {
+    /// Both hold. One list of names is as true as the other.
+    fn and(self, other: Self) -> Self {
+        Self {
+            names: self.names.or(other.names),
+            plain_files: self.plain_files || other.plain_files,
+        }
+    }
+
+    /// One of them holds.
+    fn or(self, other: Self) -> Self {
+        Self {
+            names: self.names.zip(other.names).map(|(mut one, other)| {
+                one.extend(other);
+                one
+            }),
+            plain_files: self.plain_files && other.plain_files,
+        }
+    }
+}
+
+/// A pair of parentheses, or the whole expression, up to some word.
+#[derive(Default)]
+struct Group {
+    /// A `!` stands in front of it.
+    negated: bool,
+    /// What holds in one of the branches in front of the last `-o`.
+    branches: Option<Bounds>,
+    /// What holds of the tests of the current branch.
+    branch: Bounds,
+}
+
+impl Group {
+    fn add(&mut self, bounds: Bounds, negated: bool) {
+        if !negated {
+            self.branch = std::mem::take(&mut self.branch).and(bounds);
+        }
+    }
+
+    fn next_branch(&mut self) {
+        let branch = std::mem::take(&mut self.branch);
+        self.branches = Some(match self.branches.take() {
+            Some(before) => before.or(branch),
+            None => branch,
+        });
+    }
+
+    fn whole(mut self) -> Bounds {
+        self.next_branch();
+        self.branches.unwrap_or_default()
+    }
 }
 
 /// Judges a `find` command line.
@@ -149,8 +212,7 @@ pub(crate) fn judge(
             recursive: true,
         });
     }
-    let selection = selection(args.get(at..).unwrap_or_default());
-    expression(args, at, &starts, &selection, judgement);
+    expression(args, at, &starts, judgement);
 }
 
 /// `-H -L -P -D what -Olevel`; returns the index behind them.
@@ -173,18 +235,96 @@ fn leading_options(args: &[Word], judgement: &mut Judgement) -> usize {
     at
 }
 
-fn selection(expression: &[Word]) -> Selection {
-    let mut names = Vec::new();
+/// What holds of the files that reach the action behind these words.
+fn bounds(before: &[Word]) -> Bounds {
+    let mut groups = vec![Group::default()];
+    let mut negated = false;
+    let mut at = 0;
+    while let Some(word) = before.get(at) {
+        let text = word.as_literal().unwrap_or("");
+        at += 1;
+        let Some(group) = groups.last_mut() else {
+            return Bounds::default();
+        };
+        match text {
+            "!" | "-not" => {
+                negated = !negated;
+                continue;
+            }
+            "(" => {
+                groups.push(Group {
+                    negated,
+                    ..Group::default()
+                });
+            }
+            ")" => {
+                let closed = groups.pop().unwrap_or_default();
+                let Some(outer) = groups.last_mut() else {
+                    return Bounds::default();
+                };
+                let was_negated = closed.negated;
+                outer.add(closed.whole(), was_negated);
+            }
+            "-o" | "-or" => group.next_branch(),
+            // What stands in front of a comma says nothing about what follows.
+            "," => {
+                *group = Group {
+                    negated: group.negated,
+                    ..Group::default()
+                };
+            }
+            "-name" | "-iname" => {
+                let name = before.get(at).and_then(|word| word.as_literal());
+                let bounds = Bounds {
+                    names: name.map(|name| vec![name.to_owned()]),
+                    plain_files: false,
+                };
+                group.add(bounds, negated);
+                at += 1;
+            }
+            "-type" => {
+                let is_plain = before.get(at).and_then(|word| word.as_literal()) == Some("f");
+                let bounds = Bounds {
+                    names: None,
+                    plain_files: is_plain,
+                };
+                group.add(bounds, negated);
+                at += 1;
+            }
+            _ if text.starts_with("-exec") || text.starts_with("-ok") => {
+                while before
+                    .get(at)
+                    .is_some_and(|word| !ends_command(before, at, word))
+                {
+                    at += 1;
+                }
+                at += 1;
+            }
+            _ if WITH_VALUE.contains(&text)
+                || WITH_FILE.contains(&text)
+                || text.starts_with("-newer")
+                || text.starts_with("-fprint")
+                || text == "-fls" =>
+            {
+                at += if text == "-fprintf" { 2 } else { 1 };
+            }
+            _ => {}
+        }
+        negated = false;
+    }
+    groups
+        .into_iter()
+        .map(|group| group.branch)
+        .fold(Bounds::default(), Bounds::and)
+}
+
+/// A test somewhere in the expression narrows the files down.
+fn is_filtered(expression: &[Word]) -> bool {
     let mut filtered = false;
-    let mut simple = true;
-    let mut plain_files = false;
     let mut at = 0;
     while let Some(word) = expression.get(at) {
         let text = word.as_literal().unwrap_or("");
         at += 1;
-        if matches!(text, "-o" | "-or" | "!" | "-not" | "," | "-prune" | "(") {
-            simple = false;
-        }
         if text.starts_with("-exec") || text.starts_with("-ok") {
             while expression
                 .get(at)
@@ -193,35 +333,22 @@ fn selection(expression: &[Word]) -> Selection {
                 at += 1;
             }
         } else if WITH_VALUE.contains(&text) || WITH_FILE.contains(&text) {
-            if text == "-name" {
-                names.push(expression.get(at).and_then(|word| word.as_literal()));
-            }
-            let value = expression.get(at).and_then(|word| word.as_literal());
-            plain_files |= text == "-type" && value == Some("f");
             filtered |= !WIDE.contains(&text);
             at += 1;
         } else if matches!(text, "-empty" | "-nouser" | "-nogroup" | "-executable") {
             filtered = true;
         }
     }
-    let name = match names.as_slice() {
-        [Some(name)] if simple => Some((*name).to_owned()),
-        _ => None,
-    };
-    Selection {
-        filtered,
-        name,
-        plain_files: simple && plain_files,
-    }
+    filtered
 }
 
-fn expression(
-    args: &[Word],
-    mut at: usize,
-    starts: &[Word],
-    selection: &Selection,
-    judgement: &mut Judgement,
-) {
+fn expression(args: &[Word], mut at: usize, starts: &[Word], judgement: &mut Judgement) {
+    let from = at;
+    let filtered = is_filtered(args.get(from..).unwrap_or_default());
+    let selection = |action: usize| Selection {
+        filtered,
+        bounds: bounds(args.get(from..action).unwrap_or_default()),
+    };
     while let Some(word) = args.get(at) {
         at += 1;
         let Some(text) = word.as_literal() else {
@@ -255,7 +382,7 @@ fn expression(
             continue;
         }
         match text {
-            "-delete" => delete(starts, selection, judgement),
+            "-delete" => delete(starts, &selection(at - 1), judgement),
             "-fprint" | "-fprint0" | "-fls" => {
                 if let Some(file) = args.get(at) {
                     judgement.touch(file, AccessKind::Write, AccessDetail::Truncate);
@@ -276,16 +403,16 @@ fn expression(
                 at += 1;
             }
             "-exec" | "-ok" | "-execdir" | "-okdir" => {
-                let from = at;
+                let action = at;
                 while args
                     .get(at)
                     .is_some_and(|word| !ends_command(args, at, word))
                 {
                     at += 1;
                 }
-                let argv = args.get(from..at).unwrap_or_default();
+                let argv = args.get(action..at).unwrap_or_default();
                 at += 1;
-                nest(argv, text, starts, selection, judgement);
+                nest(argv, text, starts, &selection(action - 1), judgement);
             }
             _ => judgement.make_opaque(
                 "unknown-flag",
@@ -319,8 +446,8 @@ fn ends_command(args: &[Word], at: usize, word: &Word) -> bool {
 /// The found files as words: patterns beneath the starting points. Names with a leading dot get a
 /// pattern of their own, since `*` does not match them for whoever classifies the pattern.
 fn found(starts: &[Word], selection: &Selection) -> Vec<Word> {
-    let patterns = match &selection.name {
-        Some(name) => vec![format!("**/{name}")],
+    let patterns = match &selection.bounds.names {
+        Some(names) => names.iter().map(|name| format!("**/{name}")).collect(),
         None => vec!["**/*".to_owned(), "**/.*".to_owned()],
     };
     let mut words = Vec::new();
@@ -390,7 +517,12 @@ fn nest(
     {
         judgement.add(Effect::Destructive);
     }
-    let by_pattern = selection.name.is_some() || (selection.filtered && changes);
+    let few_names = selection
+        .bounds
+        .names
+        .as_ref()
+        .is_some_and(|names| names.len() * starts.len() <= MAX_TARGETS);
+    let by_pattern = few_names || (selection.filtered && changes);
     let targets = if by_pattern {
         found(starts, selection)
     } else {
@@ -398,7 +530,7 @@ fn nest(
     };
     if mentions && !by_pattern {
         judgement.nested_beneath = true;
-        judgement.walk.follows_links = !selection.plain_files;
+        judgement.walk.follows_links = !selection.bounds.plain_files;
     }
     let targets = if mentions {
         targets
@@ -439,5 +571,50 @@ fn substitute(word: &Word, target: &Word) -> Word {
     Word {
         parts,
         span: word.span,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(before: &str, names: Option<&[&str]>, plain_files: bool) {
+        let span = crate::Span { start: 0, end: 0 };
+        let words: Vec<Word> = before
+            .split_whitespace()
+            .map(|word| Word::literal(word, span))
+            .collect();
+        let names = names.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+        assert_eq!(bounds(&words), Bounds { names, plain_files }, "{before}");
+    }
+
+    #[test]
+    fn names_are_known_where_every_way_to_the_action_has_one() {
+        check("-name a", Some(&["a"]), false);
+        check("-type f -name a -size +1k", Some(&["a"]), true);
+        check("( -name a -o -iname b )", Some(&["a", "b"]), false);
+        check("-name x -prune -o -name a", Some(&["a"]), false);
+        check(
+            "-path x -prune -o ( -name a -o -name b ) -type f",
+            Some(&["a", "b"]),
+            true,
+        );
+        check("-type f ( -name a -o -size +1k )", None, true);
+        check("-name a -exec cat {} + -print", Some(&["a"]), false);
+    }
+
+    #[test]
+    fn names_are_not_known_where_a_way_has_none() {
+        check("", None, false);
+        check("! -name a", None, false);
+        check("-not ( -name a )", None, false);
+        check("-name a -o", None, false);
+        check("-name a ,", None, false);
+        check("-name a -o -type f", None, true);
+        check("( -name a -o -type f )", None, false);
+        check("-path -name a", None, false);
+        check("( -name a , -size +1k )", None, false);
+        check("! ! -name a", Some(&["a"]), false);
     }
 }

@@ -296,7 +296,7 @@ pub(crate) enum Grammar {
     Compgen,
     /// `let`.
     Let,
-    /// `ln`, whose link text is relative to the link.
+    /// `ln`, and the links that `cp` makes.
     Links,
     /// `man`, whose operand may be a file.
     Man,

@@ -3,7 +3,7 @@
 use super::scan::Scanned;
 use super::schema::Entry;
 use crate::AccessKind;
-use crate::command::{Invocation, Judgement, Word};
+use crate::command::{Invocation, Judgement, Word, WordPart};
 
 /// `grep -r --include=PATTERN --exclude=PATTERN --exclude-dir=PATTERN`.
 pub(crate) fn grep(
@@ -23,7 +23,7 @@ pub(crate) fn grep(
     // The last of them that matches decides, and where none does, the opposite of the first.
     let includes: Vec<&Word> = scanned.values("--include").collect();
     match first {
-        Some("--include") => walk.only_names = names(&includes),
+        Some("--include") => walk.only_names = narrowing(&includes),
         Some("--exclude") if includes.is_empty() => {
             walk.skips_names = names(&scanned.values("--exclude").collect::<Vec<_>>());
         }
@@ -43,6 +43,57 @@ fn names(patterns: &[&Word]) -> Vec<String> {
         })
         .collect();
     known.unwrap_or_default()
+}
+
+/// [`names`] of patterns that narrow. An unquoted one (`--include=*.rs`) becomes, at worst, names
+/// that match it, which narrow further.
+fn narrowing(patterns: &[&Word]) -> Vec<String> {
+    let plain: Vec<Word> = patterns
+        .iter()
+        .map(|word| match word.parts.as_slice() {
+            [WordPart::Glob(text)] => Word::literal(text.clone(), word.span),
+            _ => (*word).clone(),
+        })
+        .collect();
+    names(&plain.iter().collect::<Vec<_>>())
+}
+
+/// The last components that the positive globs of `rg` allow: of `src/**/*.{rs,toml}` it is `*.rs`
+/// and `*.toml`.
+fn last_components(globs: &[&Word]) -> Vec<String> {
+    let mut names = Vec::new();
+    for glob in globs {
+        let Some(text) = glob.as_literal() else {
+            return Vec::new();
+        };
+        let Some(alternatives) = alternatives(text) else {
+            return Vec::new();
+        };
+        for text in alternatives {
+            match text.rsplit('/').next() {
+                Some(name) if !name.is_empty() && name != "**" => names.push(name.to_owned()),
+                _ => return Vec::new(),
+            }
+        }
+    }
+    names
+}
+
+/// A glob with one group of braces as the globs it stands for; `None` when there are more.
+fn alternatives(text: &str) -> Option<Vec<String>> {
+    let Some((head, rest)) = text.split_once('{') else {
+        return Some(vec![text.to_owned()]);
+    };
+    let (inner, tail) = rest.split_once('}')?;
+    if inner.contains(['{', '\\', '[']) || tail.contains(['{', '}']) {
+        return None;
+    }
+    Some(
+        inner
+            .split(',')
+            .map(|choice| format!("{head}{choice}{tail}"))
+            .collect(),
+    )
 }
 
 /// Names of ripgrep's file types that hold source text only. A type that is not listed here
@@ -169,7 +220,7 @@ pub(crate) fn rg(
         return;
     }
     if !globs.is_empty() {
-        judgement.walk.only_names = names(&globs);
+        judgement.walk.only_names = last_components(&globs);
         return;
     }
     let known: Option<Vec<&[&str]>> = types

@@ -237,25 +237,19 @@ pub(crate) fn date(
     }
 }
 
-/// `ln -s`: the text of a symbolic link counts from the directory of the link, not from the working
-/// directory, so a text that climbs leads somewhere that its operand does not say.
+/// `ln`, and `cp` where it makes links or copies them. What lies behind a link is reachable under
+/// another name from then on, and the rest of the text is judged by the names as they are now: a
+/// write through a link in scratch would pass for a write to scratch.
 pub(crate) fn links(
-    _entry: &Entry,
+    entry: &Entry,
     scanned: &Scanned<'_>,
     _invocation: &Invocation<'_>,
     judgement: &mut Judgement,
 ) {
-    if !scanned.has("-s") || scanned.has("-r") {
-        return;
+    let copies = entry.name == "cp";
+    if !copies || scanned.has("-s") || scanned.has("-l") {
+        judgement.make_opaque("link", "a link makes a place reachable under another name");
     }
-    let climbs = |word: &Word| match word.as_literal() {
-        Some(text) => !text.starts_with('/') && text.split('/').any(|part| part == ".."),
-        None => !word.literal_prefix().starts_with('/'),
-    };
-    if scanned.operands.iter().any(climbs) {
-        judgement.make_opaque(
-            "link-text",
-            "where a relative link leads depends on where it lies",
-        );
-    }
+    // Links in a copied tree are copied, and lead where they led.
+    judgement.walk.follows_links = copies;
 }

@@ -5,6 +5,9 @@ use super::syntax::{CommandKind, List};
 use super::values::{Kind, Part, State};
 use crate::{CommandFact, Effect, ProgramForm, Reading, RedirectKind};
 
+/// The longest sequence that is written out.
+const MAX_SEQUENCE: u32 = 64;
+
 /// The part that stands for `$(…)` after its commands, from `first` on, were walked.
 pub(super) fn printed(
     reader: &Reader<'_>,
@@ -68,6 +71,10 @@ pub(super) fn printed(
         {
             Part::Temporary
         }
+        Some(["seq", bounds @ ..]) if !piped && quiet => match sequence(bounds) {
+            Some(lines) => Part::Literal(lines),
+            None => general(kind),
+        },
         Some(words) if prints_integer(words, fact, piped) => general(Kind::Integer),
         _ => general(kind),
     }
@@ -88,6 +95,25 @@ fn may_begin_with_dash(words: &[&str]) -> bool {
             .windows(2)
             .any(|pair| matches!(pair, ["-p", directory] if directory.starts_with('-')))
         || words.iter().any(|word| word.starts_with("-p-"))
+}
+
+/// What `seq LAST` and `seq FIRST LAST` print, where it is short.
+fn sequence(bounds: &[&str]) -> Option<String> {
+    let number = |text: &str| {
+        let is_plain =
+            text.len() <= 9 && !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_plain.then(|| text.parse::<u32>().ok()).flatten()
+    };
+    let (first, last) = match bounds {
+        [last] => (1, number(last)?),
+        [first, last] => (number(first)?, number(last)?),
+        _ => return None,
+    };
+    if first > last || last - first >= MAX_SEQUENCE {
+        return None;
+    }
+    let lines: Vec<String> = (first..=last).map(|value| value.to_string()).collect();
+    Some(lines.join("\n"))
 }
 
 fn prints_integer(words: &[&str], fact: &CommandFact, piped: bool) -> bool {
