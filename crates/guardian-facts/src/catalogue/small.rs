@@ -193,12 +193,26 @@ pub(crate) fn ps(
 ) {
     judgement.add(Effect::SystemQuery);
     let mut takes_value = false;
+    let mut takes_format = false;
     for word in invocation.args {
+        let text = word.as_literal();
+        // The column `environ`, and `-E` of macOS, show the environment of other processes.
+        let format = std::mem::take(&mut takes_format);
+        let shows_environment = match text {
+            Some(text) => {
+                text.contains("environ")
+                    || text.starts_with('-') && !text.starts_with("--") && text.contains('E')
+            }
+            None => format,
+        };
+        if shows_environment {
+            judgement.add(Effect::ReadsEnvironment);
+        }
         if std::mem::take(&mut takes_value) {
             continue;
         }
-        let text = word.as_literal();
         if let Some(text) = text {
+            takes_format = text.ends_with(['o', 'O']) || text == "--format";
             let options = text.strip_prefix('-').unwrap_or(text);
             let first = options.chars().last().unwrap_or(' ');
             takes_value = text.starts_with('-')

@@ -44,6 +44,8 @@ pub(super) enum Builtin {
     Wait,
     Enable,
     Hash,
+    /// `jobs`, whose `-x` runs a command.
+    Jobs,
     /// Changes nothing that is followed.
     Plain,
     /// May evaluate its words or run commands (`compgen -C`, `fc`).
@@ -82,8 +84,9 @@ pub(super) fn find(name: &str) -> Option<Builtin> {
         "wait" => Builtin::Wait,
         "enable" => Builtin::Enable,
         "hash" => Builtin::Hash,
-        ":" | "true" | "false" | "jobs" | "disown" | "dirs" | "times" | "umask" | "suspend"
-        | "bg" | "fg" | "help" | "caller" | "ulimit" => Builtin::Plain,
+        "jobs" => Builtin::Jobs,
+        ":" | "true" | "false" | "disown" | "dirs" | "times" | "umask" | "suspend" | "bg"
+        | "fg" | "help" | "caller" | "ulimit" => Builtin::Plain,
         "bind" | "complete" | "compgen" | "compopt" | "fc" => Builtin::Evaluating,
         "history" | "kill" | "echo" | "pwd" | "type" => Builtin::Listed,
         _ => return None,
@@ -326,10 +329,23 @@ impl Reader<'_> {
                 }
             }
             Builtin::Wait => {
-                if call.argv.iter().skip(1).any(|word| {
-                    values::as_literal(word).is_some_and(|text| text.starts_with("-p"))
-                        || could_be_option(word)
-                }) {
+                // `wait -p NAME` assigns: a subscript in the name is evaluated.
+                let plain = call.argv.iter().skip(1).all(|word| {
+                    let option = values::as_literal(word)
+                        .is_some_and(|text| text.starts_with('-') && text.contains('p'));
+                    !option && !could_be_option(word)
+                });
+                if !plain {
+                    for word in call.argv.iter().skip(1) {
+                        let text = values::as_literal(word).unwrap_or_default();
+                        let joined = text.strip_prefix('-').and_then(|rest| rest.split_once('p'));
+                        match joined.filter(|(_, name)| !name.is_empty()) {
+                            Some((_, name)) => {
+                                self.variable_name(&values::literal(name), span, &mut state);
+                            }
+                            None => self.variable_name(word, span, &mut state),
+                        }
+                    }
                     state.forget();
                 }
             }
@@ -354,6 +370,24 @@ impl Reader<'_> {
                     state.tainted = Some(Rc::from("`hash` may have renamed programs"));
                     self.opaque(index, "hash", "it changes what names run");
                 }
+            }
+            Builtin::Jobs => {
+                let runs = call.argv.iter().skip(1).any(|word| {
+                    could_be_option(word)
+                        || values::as_literal(word)
+                            .is_some_and(|text| text.starts_with('-') && text.contains('x'))
+                });
+                if runs {
+                    self.partial_at(span, "evaluating-builtin", "`jobs -x` runs its words");
+                    let words: Vec<_> = call
+                        .argv
+                        .iter()
+                        .skip(2)
+                        .filter_map(|word| values::as_literal(word))
+                        .collect();
+                    self.scan_opaque(&words.join(" "), index);
+                }
+                self.add_effect(index, Effect::Inert);
             }
             Builtin::Plain => self.add_effect(index, Effect::Inert),
             Builtin::Evaluating => {

@@ -122,6 +122,9 @@ fn text_that_is_evaluated_at_run_time_is_partial() {
     partial("x='a[$(touch M)]'; echo $((x))", "arithmetic-eval");
     partial("let 'a[$(touch M)]=1'", "arithmetic-eval");
     partial("test -v 'a[$(touch M)]'", "arithmetic-eval");
+    partial("sleep 0 & wait -n -p 'a[$(touch M)]'", "arithmetic-eval");
+    partial("sleep 0 & wait -np'a[$(touch M)]'", "arithmetic-eval");
+    partial("jobs -x touch M", "evaluating-builtin");
     partial("read x; echo $((x))", "arithmetic-eval");
     partial("printf -v 'a[$(touch M)]' x", "arithmetic-eval");
     partial("eval \"$x\"", "unknown-shell-text");
