@@ -29,6 +29,10 @@ use crate::record::{Approval, CallRecord, ExternalPath};
 use crate::sessions::{SessionInfo, SessionRuntime};
 use crate::tools_list;
 
+/// Longest id of a call and longest name of a tool, in bytes. Ids of model providers reach some
+/// hundred.
+const LONGEST_NAME: usize = 1024;
+
 /// A call on its way through the gate.
 pub(crate) struct Passage {
     pub(crate) request: ToolRequest,
@@ -79,9 +83,13 @@ impl Host {
         request: ToolRequest,
         mut arrival: Option<Arrival>,
     ) -> Result<ToolOutcome, HostError> {
+        check_names(&request)?;
         let in_flight = self
             .calls
             .begin(&request.session_id, &request.tool_call_id)?;
+        self.session(&request.session_id).await?;
+        self.own_session(&request.session_id).await?;
+        // Read now: turns that a process left running when it died ended with the lease.
         let session = self.session(&request.session_id).await?;
         let runtime = self.runtime(&session.session_id);
         let record = CallRecord::new(&request, &session);
@@ -468,6 +476,22 @@ pub(crate) fn overwrite_state(
         }
         _ => OverwriteState::NONE,
     }
+}
+
+/// The names that a request carries into every row, card and notice are of a sane length.
+fn check_names(request: &ToolRequest) -> Result<(), HostError> {
+    let names = [
+        ("/toolCallId", Some(&request.tool_call_id)),
+        ("/toolName", Some(&request.tool_name)),
+        ("/delegateId", request.delegate_id.as_ref()),
+    ];
+    for (pointer, name) in names {
+        if name.is_some_and(|name| name.len() > LONGEST_NAME) {
+            let message = format!("a name may hold at most {LONGEST_NAME} bytes");
+            return Err(HostError::invalid_params(message).with("pointer", pointer));
+        }
+    }
+    Ok(())
 }
 
 /// High-risk tools work in a project directory only, for scratch paths too (SPEC §1).

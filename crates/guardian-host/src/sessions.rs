@@ -254,6 +254,8 @@ impl Host {
     pub async fn delete_session(self: &Arc<Self>, id: &str) -> Result<(), HostError> {
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
         self.session(id.as_str()).await?;
+        // Calls that another process runs could not be stopped from here.
+        self.own_session(id.as_str()).await?;
         self.stop_calls(id.as_str(), AbortReason::Session).await?;
         let deleted = id.clone();
         self.with_store(move |store| store.delete_session(&deleted))
@@ -320,12 +322,24 @@ impl Host {
     /// `CONFLICT` when it is not the running one.
     pub async fn end_turn(&self, id: &str, turn_id: &str) -> Result<(), HostError> {
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
+        self.own_session(id.as_str()).await?;
         let (of, turn) = (id.clone(), turn_id.to_owned());
         self.with_store(move |store| store.end_turn(&of, &turn, TurnOutcome::Ended))
             .await?;
         self.stop_calls(id.as_str(), AbortReason::Turn).await?;
         self.emit_session_change(id.as_str(), "turnEnded");
         Ok(())
+    }
+
+    /// Makes sure that the session's turns and scratch are this process's (SPEC §15.1).
+    ///
+    /// # Errors
+    /// `CONFLICT` when another process has the session.
+    pub(crate) async fn own_session(&self, id: &str) -> Result<(), HostError> {
+        let runtime = self.runtime(id);
+        let id = SessionId::new(id).map_err(|_| not_found(id))?;
+        self.with_store(move |store| runtime.hold_lease(store, &id))
+            .await
     }
 
     /// Denies the session's cards, aborts its calls and waits until they are over.

@@ -11,5 +11,5 @@ mod methods;
 mod outbound;
 pub mod types;
 
-pub use connection::{Connection, Peer, SUPPORTED_VERSIONS, open_outbound};
+pub use connection::{Connection, Peer, SUPPORTED_VERSIONS, UNREAD_PATIENCE, open_outbound};
 pub use outbound::Outbound;

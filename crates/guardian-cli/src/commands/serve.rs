@@ -1,8 +1,9 @@
 //! `guardian serve`: one client over stdio.
 
 use std::io::BufReader;
+use std::time::{Duration, Instant};
 
-use guardian_host::wire::{Connection, open_outbound};
+use guardian_host::wire::{Connection, UNREAD_PATIENCE, open_outbound};
 use guardian_host::{Host, HostConfig, HostError};
 
 use crate::arguments::ServeOptions;
@@ -24,7 +25,11 @@ pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode, HostError> {
         Ok::<_, HostError>(())
     })?;
     // The last answers are on their way: the process must not end before they are written.
-    let _ = writer.join();
+    // One that nobody reads must not keep the process.
+    let since = Instant::now();
+    while !writer.is_finished() && since.elapsed() < UNREAD_PATIENCE {
+        std::thread::sleep(Duration::from_millis(2));
+    }
     runtime.shutdown_background();
     Ok(ExitCode::Done)
 }

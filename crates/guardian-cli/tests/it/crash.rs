@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::host_process::{HostProcess, World};
 
 /// Processes whose command line holds the text.
-fn processes_with(text: &str) -> Vec<String> {
+pub(crate) fn processes_with(text: &str) -> Vec<String> {
     std::fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| {

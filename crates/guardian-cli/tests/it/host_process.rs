@@ -68,15 +68,30 @@ pub(crate) struct HostProcess {
 }
 
 impl HostProcess {
-    pub(crate) fn start(world: &World) -> Self {
-        let mut child = world
+    fn spawn(world: &World) -> Child {
+        world
             .guardian()
             .arg("serve")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
-            .unwrap();
+            .unwrap()
+    }
+
+    /// A host whose output stays open and is never read.
+    pub(crate) fn start_unread(world: &World) -> Self {
+        let mut child = Self::spawn(world);
+        Self {
+            stdin: child.stdin.take(),
+            child,
+            messages: mpsc::channel().1,
+            waiting: Vec::new(),
+        }
+    }
+
+    pub(crate) fn start(world: &World) -> Self {
+        let mut child = Self::spawn(world);
         let (sender, messages) = mpsc::channel();
         let stdout = child.stdout.take().unwrap();
         std::thread::spawn(move || {
@@ -96,6 +111,12 @@ impl HostProcess {
             messages,
             waiting: Vec::new(),
         }
+    }
+
+    /// False when the host no longer takes lines.
+    pub(crate) fn try_send_line(&mut self, line: &[u8]) -> bool {
+        let stdin = self.stdin.as_mut().unwrap();
+        stdin.write_all(&[line, b"\n"].concat()).is_ok()
     }
 
     pub(crate) fn send_line(&mut self, line: &[u8]) {

@@ -8,5 +8,6 @@
 mod crash;
 mod exec;
 mod host_process;
+mod lying_client;
 mod policy;
 mod transcripts;

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc};
@@ -23,6 +24,8 @@ use crate::host::Host;
 pub const SUPPORTED_VERSIONS: &[u32] = &[1];
 /// Plain methods executing at once.
 const RPC_SLOTS: usize = 32;
+/// How long a client that reads nothing is waited for, where its answers no longer fit.
+pub const UNREAD_PATIENCE: Duration = Duration::from_secs(5);
 /// Lines read ahead of their dispatch.
 const READ_AHEAD: usize = 64;
 
@@ -68,16 +71,28 @@ impl Connection {
         let mut requests = JoinSet::new();
         loop {
             tokio::select! {
-                incoming = lines.recv() => match incoming {
-                    Some(incoming) => connection.receive(incoming, &mut requests).await,
-                    None => break,
-                },
+                incoming = lines.recv() => {
+                    let Some(incoming) = incoming else { break };
+                    // What is answered in line waits for the client to read. One that sends and
+                    // never reads must not keep the end of its input from being seen.
+                    let received = connection.receive(incoming, &mut requests);
+                    if tokio::time::timeout(UNREAD_PATIENCE, received).await.is_err() {
+                        tracing::warn!("the client does not read its answers: shutting down");
+                        break;
+                    }
+                }
                 () = connection.outbound.broken() => break,
                 Some(_) = requests.join_next() => {}
             }
         }
         connection.host.shutdown().await;
-        while requests.join_next().await.is_some() {}
+        let answered = async { while requests.join_next().await.is_some() {} };
+        if tokio::time::timeout(UNREAD_PATIENCE, answered)
+            .await
+            .is_err()
+        {
+            tracing::warn!("the client did not read its last answers");
+        }
         connection.outbound.close();
     }
 
