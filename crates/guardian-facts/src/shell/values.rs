@@ -255,6 +255,11 @@ impl State {
     pub(super) fn get(&self, name: &str) -> Option<Value> {
         match self.variables.get(name) {
             Some(value) => Some(value.clone()),
+            // bash sets it at its start and takes none from outside: `rm${IFS}-rf${IFS}x` is three
+            // words.
+            None if name == "IFS" && !self.all_unknown && !self.splits_unknown => Some(
+                Value::Scalar(Rc::new(vec![Part::Literal(" \t\n".to_owned())])),
+            ),
             None if self.all_unknown => Some(Value::Scalar(Rc::new(vec![unknown(
                 &format!("${name}"),
                 Kind::Any,

@@ -411,3 +411,12 @@ fn readings_of_varied_commands() {
         .collect();
     insta::assert_snapshot!(all.join("\n"));
 }
+
+#[test]
+fn an_untouched_ifs_separates_words() {
+    runs("rm${IFS}-rf${IFS}data", &["rm -rf data"]);
+    runs("X=rm; $X${IFS}-rf$IFS'data'", &["rm -rf data"]);
+    // Once it was changed, nobody knows.
+    let facts = Machine::new().read("IFS=x; rm${IFS}-rf${IFS}data");
+    assert!(!commands(&facts).contains(&"rm -rf data".to_owned()));
+}
