@@ -113,7 +113,11 @@ fn check_safety(preset: Preset) {
     let Some(scores) = score(preset) else { return };
     for (name, score) in &scores {
         assert!(score.right > 0, "{name} was read");
-        assert!(score.unsafe_ones.is_empty(), "{name}: {:#?}", score.unsafe_ones);
+        assert!(
+            score.unsafe_ones.is_empty(),
+            "{name}: {:#?}",
+            score.unsafe_ones
+        );
     }
 }
 
