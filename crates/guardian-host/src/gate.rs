@@ -5,6 +5,8 @@
 //! run" row → execute → record. Nobody is asked about a call that could not run, and what was
 //! judged is what runs: the typed input and the handles that were bound are what the body gets.
 
+mod effect;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,6 +21,7 @@ use crate::admission::{CallClass, Patience};
 use crate::calls::{CancelSignal, InFlight};
 use crate::changes::PendingChange;
 use crate::error::{ErrorCode, HostError};
+use self::effect::{changed_path, external_path, needs_scratch, same_effect};
 use crate::execute::{Execution, check_timeout};
 use crate::host::Host;
 use crate::jobs::job_call;
@@ -534,42 +537,6 @@ fn invalid_arguments(passage: &Passage, error: &ArgumentError) -> ToolOutcome {
     ToolOutcome::failed_with(id, ErrorCode::InvalidArgument, content)
 }
 
-/// Would the call, extracted again after a wait, do what was judged? Whether a path exists may
-/// have changed; where it leads, what it is and what code runs may not. (File tools are held to
-/// more by their binding.)
-fn same_effect(judged: &Facts, now: &Facts) -> bool {
-    let places = |facts: &Facts| {
-        let place = |access: &guardian_facts::Access| {
-            let target = match &access.target {
-                Target::Exact(path) => format!("{:?}", (&path.path, path.scope, path.sensitivity)),
-                Target::Pattern {
-                    pattern,
-                    base,
-                    may_match,
-                    ..
-                } => {
-                    format!("{:?}", (pattern, &base.path, base.scope, may_match))
-                }
-                Target::Unknown {
-                    written,
-                    when_empty,
-                    ..
-                } => format!("{written} {when_empty:?}"),
-            };
-            (access.kind, access.detail, access.recursive, target)
-        };
-        facts.accesses.iter().map(place).collect::<Vec<_>>()
-    };
-    let code = |facts: &Facts| {
-        let one = |file: &guardian_facts::CodeFile| (file.path.path.clone(), file.hash.clone());
-        facts.code_files.iter().map(one).collect::<Vec<_>>()
-    };
-    places(judged) == places(now)
-        && code(judged) == code(now)
-        && judged.reading == now.reading
-        && judged.commands.len() == now.commands.len()
-}
-
 fn check_tool(passage: &Passage) -> Result<(), Stop> {
     let tool = &passage.request.tool_name;
     if tools_list::has_body(tool) {
@@ -603,50 +570,12 @@ fn raw_call(passage: &Passage) -> Result<ToolCall, Stop> {
     }
 }
 
-/// The call writes into scratch, or runs a command, which is told where scratch is.
-fn needs_scratch(facts: &Facts) -> bool {
-    facts.tool == "Bash"
-        || facts.accesses.iter().any(|access| {
-            access.is_change()
-                && access
-                    .exact()
-                    .is_some_and(|path| path.scope == guardian_facts::Scope::Scratch)
-        })
-}
-
-/// The one path that a mutation changes.
-fn changed_path(facts: &Facts) -> Option<std::path::PathBuf> {
-    let change = facts.accesses.iter().find(|access| access.is_change())?;
-    change.exact().map(|path| path.path.clone())
-}
-
 fn call_class(tool: &str) -> CallClass {
     match tool_kind(tool) {
         ToolKind::Change => CallClass::Mutation,
         ToolKind::Shell => CallClass::Shell,
         ToolKind::Plugin | ToolKind::Foreign => CallClass::Plugin,
         ToolKind::Look | ToolKind::Conversation | ToolKind::Control => CallClass::Read,
-    }
-}
-
-fn external_path(facts: &Facts, verdict: &Verdict, caller: &Caller) -> ExternalPath {
-    let outside = facts.accesses.iter().any(|access| {
-        access.source == guardian_facts::AccessSource::PathArgument
-            && access
-                .exact()
-                .is_some_and(|path| path.scope == guardian_facts::Scope::Outside)
-    });
-    match (outside, verdict.decision) {
-        (false, _) => ExternalPath::None,
-        (true, Decision::Deny) => ExternalPath::Denied,
-        (true, Decision::Allow)
-            if caller.permission_mode == guardian_rules::PermissionMode::Auto =>
-        {
-            ExternalPath::Auto
-        }
-        (true, Decision::Allow) => ExternalPath::Granted,
-        // Settled by the review.
-        (true, Decision::Ask) => ExternalPath::Denied,
     }
 }
 
