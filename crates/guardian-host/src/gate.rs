@@ -10,25 +10,25 @@ mod effect;
 use std::sync::Arc;
 use std::time::Instant;
 
-use guardian_facts::{ArgumentError, Extraction, Facts, RawArgs, Target, ToolCall};
+use guardian_facts::{ArgumentError, Extraction, Facts, RawArgs, ToolCall};
 use guardian_review::{Allowance, ReviewOutcome};
 use guardian_rules::{Decision, ToolKind, ToolRisk, Verdict, mode_refusal, tool_kind, tool_risk};
 use guardian_store::SessionId;
 use guardian_tools::{Binding, BoundInput, ChangePreview, Permitted, bind};
 use serde_json::Value;
 
+use self::effect::{changed_path, external_path, needs_scratch, same_effect};
 use crate::admission::{CallClass, Patience};
 use crate::calls::{CancelSignal, InFlight};
 use crate::changes::PendingChange;
 use crate::error::{ErrorCode, HostError};
-use self::effect::{changed_path, external_path, needs_scratch, same_effect};
 use crate::execute::{Execution, check_timeout};
 use crate::host::Host;
 use crate::jobs::job_call;
-use crate::judge::{Caller, OverwriteState, Refused};
+use crate::judge::{OverwriteState, Refused};
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
 use crate::path_order::{Arrival, Claimed};
-use crate::record::{Approval, CallRecord, ExternalPath};
+use crate::record::{Approval, CallRecord};
 use crate::sessions::{SessionInfo, SessionRuntime};
 use crate::tools_list;
 

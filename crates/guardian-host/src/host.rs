@@ -239,6 +239,14 @@ impl Host {
         if let Err(error) = self.store.sweep_blobs() {
             tracing::warn!(%error, "kept bytes could not be swept");
         }
+        let data_dir = &self.config.places.data_dir;
+        let candidates = match scratch::candidates(data_dir) {
+            Ok(candidates) => candidates,
+            Err(error) => {
+                tracing::warn!(%error, "scratch directories could not be listed");
+                return;
+            }
+        };
         let lives = self.store.sessions().and_then(|sessions| {
             let life = |session: guardian_store::Session| {
                 let running = self.store.running_turn(&session.id)?.is_some();
@@ -256,10 +264,7 @@ impl Host {
         });
         match lives {
             Ok(lives) => {
-                let data_dir = &self.config.places.data_dir;
-                if let Err(error) = scratch::sweep(data_dir, &lives, SystemTime::now()) {
-                    tracing::warn!(%error, "scratch directories could not be swept");
-                }
+                scratch::sweep(data_dir, &candidates, &lives, SystemTime::now());
             }
             Err(error) => tracing::warn!(%error, "the scratch sweep is skipped"),
         }

@@ -138,12 +138,14 @@ impl CallRecord {
 
     fn entry(&self, host: &Host, event: AuditEvent) -> AuditEntry {
         let preview = Preview::new(&host.redactor, &self.request.args, PreviewLimits::CARD);
+        // Names too are the model's or the client's words.
+        let redacted = |name: &str| host.redactor.redact_text(name).into_owned();
         AuditEntry {
             session: self.session.clone(),
-            turn: self.request.turn_id.clone(),
-            tool_call: Some(self.request.tool_call_id.clone()),
-            tool: Some(self.request.tool_name.clone()),
-            delegate: self.request.delegate_id.clone(),
+            turn: self.request.turn_id.as_deref().map(redacted),
+            tool_call: Some(redacted(&self.request.tool_call_id)),
+            tool: Some(redacted(&self.request.tool_name)),
+            delegate: self.request.delegate_id.as_deref().map(redacted),
             args_hash: host
                 .store
                 .args_hash(&self.request.tool_name, &self.request.args)

@@ -42,34 +42,37 @@ pub enum SessionLife {
 /// Removes directories whose session is gone, and those in which nothing was touched for seven
 /// days and whose session is not running. Call it only with a complete list of sessions: a failed
 /// session query skips the sweep. Returns how many were removed.
-///
-/// # Errors
-/// When the scratch area itself cannot be listed; a directory that cannot be removed is left.
+/// A directory that cannot be removed is left.
 pub fn sweep(
     data_dir: &Path,
+    candidates: &[String],
     sessions: &BTreeMap<String, SessionLife>,
     now: SystemTime,
-) -> io::Result<usize> {
-    let entries = match fs::read_dir(data_dir.join("scratch")) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error),
+) -> usize {
+    let goes = |name: &String| match sessions.get(name) {
+        None => true,
+        Some(SessionLife::Running) => false,
+        Some(SessionLife::Resting) => is_untouched(&directory(data_dir, name), now),
     };
-    let mut removed = 0;
-    for entry in entries.filter_map(Result::ok) {
-        let Ok(name) = entry.file_name().into_string() else {
-            continue;
-        };
-        let goes = match sessions.get(&name) {
-            None => true,
-            Some(SessionLife::Running) => false,
-            Some(SessionLife::Resting) => is_untouched(&entry.path(), now),
-        };
-        if goes && remove(data_dir, &name).is_ok() {
-            removed += 1;
-        }
+    candidates
+        .iter()
+        .filter(|name| goes(name) && remove(data_dir, name).is_ok())
+        .count()
+}
+
+/// Names of the scratch directories there are. To be asked *before* the sessions are, so that a
+/// session that is made in between does not look like one that is gone.
+///
+/// # Errors
+/// When the scratch area cannot be listed; a missing one is empty.
+pub fn candidates(data_dir: &Path) -> io::Result<Vec<String>> {
+    match fs::read_dir(data_dir.join("scratch")) {
+        Ok(entries) => Ok(entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
     }
-    Ok(removed)
 }
 
 /// Nothing in it, recursively, was touched within the time. Anything unreadable counts as touched.
@@ -124,7 +127,15 @@ mod tests {
             ("resting".to_owned(), SessionLife::Resting),
         ]);
         let now = SystemTime::now();
-        assert_eq!(sweep(data.path(), &sessions, now).unwrap(), 1);
+        assert_eq!(
+            sweep(
+                data.path(),
+                &candidates(data.path()).unwrap(),
+                &sessions,
+                now
+            ),
+            1
+        );
         assert_eq!(
             paths.each_ref().map(|path| path.exists()),
             [false, true, true]
@@ -132,7 +143,15 @@ mod tests {
         assert!(outside.path().join("kept").exists());
 
         let later = now + KEPT_UNTOUCHED + Duration::from_secs(60);
-        assert_eq!(sweep(data.path(), &sessions, later).unwrap(), 1);
+        assert_eq!(
+            sweep(
+                data.path(),
+                &candidates(data.path()).unwrap(),
+                &sessions,
+                later
+            ),
+            1
+        );
         assert_eq!(
             paths.each_ref().map(|path| path.exists()),
             [false, true, false]
@@ -142,10 +161,7 @@ mod tests {
     #[test]
     fn a_missing_area_is_nothing_to_sweep() {
         let data = tempfile::tempdir().unwrap();
-        assert_eq!(
-            sweep(data.path(), &BTreeMap::new(), SystemTime::now()).unwrap(),
-            0
-        );
+        assert!(candidates(data.path()).unwrap().is_empty());
         assert!(remove(data.path(), "none").is_ok());
     }
 }
