@@ -85,12 +85,19 @@ fn result_line(line: &str) -> Option<Counts> {
     Some(Counts { passed, failed })
 }
 
+/// Examples that prove nothing by being run: an executable for tests that refuses to be started by
+/// hand, and measurements, which want a quiet machine and a release build.
+const HELPERS: &[&str] = &["supervisor", "measure_files", "throughput"];
+
 /// Every example of the workspace, as `(package, example)`.
 fn examples() -> anyhow::Result<Vec<(String, String)>> {
     let metadata = members(&root())?;
     let mut examples = Vec::new();
     for package in &metadata.packages {
         for target in package.targets.iter().filter(|target| target.is_example()) {
+            if HELPERS.contains(&target.name.as_str()) {
+                continue;
+            }
             examples.push((package.name.to_string(), target.name.clone()));
         }
     }
