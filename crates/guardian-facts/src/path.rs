@@ -1,7 +1,7 @@
 //! Paths: the roots of a session, normalisation of what a model writes, and placing a path.
 //!
-//! Two ways in: [`FactContext::argument`] for the `path` argument of a tool (`~`, `file://`), and
-//! [`FactContext::target`] for a path as an operating-system call would get it (shell operands
+//! Two ways in: `FactContext::argument` for the `path` argument of a tool (`~`, `file://`), and
+//! `FactContext::target` for a path as an operating-system call would get it (shell operands
 //! after expansion). Both end in the same place: resolve with the probe, scope, classes.
 
 mod alias;

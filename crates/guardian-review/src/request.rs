@@ -139,7 +139,7 @@ pub struct ReviewRequest {
     pub facts: Value,
     /// What the verdict lets a human answer; [`Self::offered`] is what counts.
     pub allowed_decisions: Vec<AllowedDecision>,
-    /// Rules that an always-answer may choose from ([`guardian_rules::suggest`]).
+    /// Rules that an always-answer may choose from ([`guardian_rules::suggest()`]).
     pub suggestions: Vec<Suggestion>,
     /// What `allow-session` would create.
     pub grant: Option<Grant>,

@@ -1,6 +1,6 @@
 //! Facts, situation and policy in, verdict out.
 //!
-//! [`evaluate`] is pure, total and deterministic: no clock, no I/O, no environment. It is an
+//! [`evaluate()`] is pure, total and deterministic: no clock, no I/O, no environment. It is an
 //! algebra over sets, not a list of rules in an order (SPEC §5): a deny anywhere beats an ask
 //! anywhere beats an allow that covers *every* fact of the call; what nothing covers is asked
 //! about. A verdict always says which rules made it.

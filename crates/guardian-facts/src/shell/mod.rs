@@ -1,10 +1,10 @@
 //! Reading shell text: from the text of a `Bash` call to its [`Facts`] (SPEC §6.1).
 //!
 //! Two readings of the same text. The *strict* one may prove a command harmless: a parser that
-//! refuses whatever it does not understand exactly as bash does ([`parser`]), a census of the
-//! bytes that checks the parser ([`census`]), a second parser that must not see more commands
-//! ([`second_opinion`]), and a walk over the tree that follows values, the working directory and
-//! functions ([`control`], [`simple`], [`builtins`]). The *loose* one ([`loose`]) scans what the
+//! refuses whatever it does not understand exactly as bash does (`parser`), a census of the
+//! bytes that checks the parser (`census`), a second parser that must not see more commands
+//! (`second_opinion`), and a walk over the tree that follows values, the working directory and
+//! functions (`control`, `simple`, `builtins`). The *loose* one (`loose`) scans what the
 //! strict one did not cover, and can only find danger.
 //!
 //! The promise, tested against bash itself with stub commands: where [`Facts::reading`] is
