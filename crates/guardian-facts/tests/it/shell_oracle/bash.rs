@@ -22,7 +22,9 @@ impl Bash {
         let bin = directory.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
         let stub = directory.path().join("stub");
-        let script = "#!/bin/bash\nprintf '%s\\037' \"${0##*/}\" \"$@\" $'\\036' >>\"$ORACLE_LOG\"\necho \"out ${0##*/}\"\n[[ ${0##*/} != no* ]]\n";
+        // One log file per process: bash writes a file line by line, so the members of a pipeline
+        // would write into each other's records.
+        let script = "#!/bin/bash\nprintf '%s\\037' \"${0##*/}\" \"$@\" $'\\036' >>\"$ORACLE_LOG/$$\"\necho \"out ${0##*/}\"\n[[ ${0##*/} != no* ]]\n";
         std::fs::write(&stub, script).unwrap();
         std::fs::set_permissions(&stub, PermissionsExt::from_mode(0o755)).unwrap();
         for name in STUBS {
@@ -44,8 +46,9 @@ impl Bash {
     /// The caller keeps programs harmless: only builtins and stubs are within reach.
     pub(crate) fn run(&self, program: &str) -> Vec<Vec<String>> {
         let work = tempfile::tempdir_in(self.directory.path()).unwrap();
-        // A log of its own: what an earlier program left in the background may still write.
-        let log = work.path().join("log");
+        // Logs of its own: what an earlier program left in the background may still write.
+        let logs = work.path().join("logs");
+        std::fs::create_dir(&logs).unwrap();
         let home = work.path().join("a/b/c/d/e/dev");
         let inner = home.join("proj");
         std::fs::create_dir_all(inner.join("src/sub")).unwrap();
@@ -65,7 +68,7 @@ impl Bash {
             .env_clear()
             .env("PATH", self.directory.path().join("bin"))
             .env("HOME", &home)
-            .env("ORACLE_LOG", &log)
+            .env("ORACLE_LOG", &logs)
             .env("PI_SCRATCH_DIR", "/data/scratch/s1")
             .env("GUARDIAN_SCRATCH_DIR", "/data/scratch/s1")
             .env("LC_ALL", "C.UTF-8")
@@ -75,15 +78,24 @@ impl Bash {
             .stderr(Stdio::null())
             .status()
             .unwrap();
-        let log = std::fs::read(&log).unwrap_or_default();
-        String::from_utf8_lossy(&log)
-            .replace(home.to_str().unwrap(), "/home/dev")
-            .split("\u{1e}\u{1f}")
-            .filter(|record| !record.is_empty())
-            .map(|record| {
-                let record = record.strip_suffix('\u{1f}').unwrap_or(record);
-                record.split('\u{1f}').map(str::to_owned).collect()
+        std::fs::read_dir(&logs)
+            .unwrap()
+            .flat_map(|entry| {
+                let log = std::fs::read(entry.unwrap().path()).unwrap();
+                records(&String::from_utf8_lossy(&log).replace(home.to_str().unwrap(), "/home/dev"))
             })
             .collect()
     }
+}
+
+/// The argv of each command in the log of one process.
+///
+/// A record without its end is one that a background process is still writing.
+fn records(log: &str) -> Vec<Vec<String>> {
+    let mut records: Vec<&str> = log.split("\u{1f}\u{1e}\u{1f}").collect();
+    records.pop();
+    records
+        .into_iter()
+        .map(|record| record.split('\u{1f}').map(str::to_owned).collect())
+        .collect()
 }
