@@ -4,6 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "printing is what tasks are for")]
 
+mod bench;
 mod ci;
 mod codegen;
 mod test;
@@ -35,6 +36,11 @@ const TASKS: &[Task] = &[
         name: "codegen",
         about: "write generated files (--check: compare only)",
         run: codegen::run,
+    },
+    Task {
+        name: "bench",
+        about: "measure against floors, in release (names of benches; -- arguments of the bench)",
+        run: bench::run,
     },
     Task {
         name: "ci",

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
+use crate::bench::PREFIX;
 use crate::workspace::{cargo, members, root};
 
 /// Time that an example may take, with its build.
@@ -86,8 +87,8 @@ fn result_line(line: &str) -> Option<Counts> {
 }
 
 /// Examples that prove nothing by being run: an executable for tests that refuses to be started by
-/// hand, and measurements, which want a quiet machine and a release build.
-const HELPERS: &[&str] = &["supervisor", "measure_files", "throughput"];
+/// hand. Benches are left out by their names: they want a quiet machine and a release build.
+const HELPERS: &[&str] = &["supervisor"];
 
 /// Every example of the workspace, as `(package, example)`.
 fn examples() -> anyhow::Result<Vec<(String, String)>> {
@@ -95,7 +96,7 @@ fn examples() -> anyhow::Result<Vec<(String, String)>> {
     let mut examples = Vec::new();
     for package in &metadata.packages {
         for target in package.targets.iter().filter(|target| target.is_example()) {
-            if HELPERS.contains(&target.name.as_str()) {
+            if HELPERS.contains(&target.name.as_str()) || target.name.starts_with(PREFIX) {
                 continue;
             }
             examples.push((package.name.to_string(), target.name.clone()));

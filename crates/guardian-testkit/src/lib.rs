@@ -6,6 +6,7 @@
 //! - [`Redactions`]: paths, ids and times out of snapshots.
 //! - [`cases`]: the case files beside the repository, where they are.
 //! - [`scrubbed_command`]: a program in an environment that does not depend on who runs the tests.
+//! - [`measure`]: ratios to a floor, for the benches.
 //!
 //! Depends on facts and tools only, so that every other crate may use it in its tests.
 
@@ -13,6 +14,7 @@ pub mod cases;
 pub mod clock;
 pub mod environment;
 pub mod fixture;
+pub mod measure;
 pub mod redactions;
 
 pub use cases::{CommandCase, CommandFile, Expectation, ReportCase, ReportInput};

@@ -1,6 +1,6 @@
 //! How fast, and how precise: redacts every file named and says what it cost and touched.
 //!
-//! `cargo run --release -p guardian-redact --example throughput -- $(git ls-files '*.rs')`
+//! `cargo xtask bench redact -- $(git ls-files "*.rs")`
 
 use std::io::{self, Write};
 use std::time::Instant;

@@ -1,6 +1,6 @@
 //! Measures the file tools against their floors, interleaved in one run (SPEC §18).
 //!
-//! `cargo run --release -p guardian-tools --example measure_files [-- FILES ROUNDS]`
+//! `cargo xtask bench files [-- FILES ROUNDS]`
 //!
 //! Needs `rg` and `fd`/`fdfind` for the walks; what is missing is said.
 
