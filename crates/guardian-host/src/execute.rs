@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use guardian_facts::RootPaths;
 use guardian_facts::input::BashInput;
 use guardian_tools::bash::environment::{CallPlaces, prepare};
 use guardian_tools::bash::{
@@ -12,8 +13,8 @@ use guardian_tools::bash::{
     SandboxRequest, Shell, run_bash,
 };
 use guardian_tools::{
-    Bound, BoundInput, BoundTarget, ChangePreview, FailureCode, FileLimits, HiddenFiles, Permitted,
-    ToolContext, ToolFailure, Vision, preview, run_file_tool,
+    Bound, BoundInput, BoundTarget, ChangePreview, ClassesHidden, FailureCode, FileLimits,
+    HiddenFiles, Permitted, SnapshotSink, ToolContext, ToolFailure, Vision, preview, run_file_tool,
 };
 
 use crate::admission::Slot;
@@ -23,6 +24,8 @@ use crate::events::{Event, EventSink, Stream};
 use crate::gate::{BodyCancel, Passage, aborted};
 use crate::host::Host;
 use crate::outcome::{Stop, ToolOutcome};
+use crate::policies::PolicyInForce;
+use crate::sessions::SessionRuntime;
 
 /// The least time that a caller may leave a tool, in milliseconds.
 const SHORTEST_TIMEOUT_MS: u64 = 100;
@@ -64,29 +67,11 @@ impl Host {
         passage: &mut Passage,
         call: Permitted<BoundInput>,
     ) -> Result<ToolOutcome, Stop> {
-        let host = Arc::clone(self);
-        let runtime = Arc::clone(&passage.runtime);
-        let cancel = BodyCancel(Arc::clone(&passage.in_flight.cancel));
         let time = FILE_TOOL_TIMEOUT.min(requested_time(passage).unwrap_or(FILE_TOOL_TIMEOUT));
-        let roots = passage.session.roots.clone();
-        let policy = self.policy_of(&passage.session).await?;
+        let body = self.file_body(passage, time).await?;
         let keeper = SnapshotKeeper::new(self.store.clone(), passage.session_id()?);
         let (ran, kept) = tokio::task::spawn_blocking(move || {
-            let hidden = HiddenByClass {
-                host: &host,
-                policy: &policy,
-                roots: &roots,
-            };
-            let context = ToolContext {
-                limits: &FileLimits::spec(),
-                cancel: &cancel,
-                deadline: Some(Instant::now() + time),
-                tags: runtime.as_ref(),
-                snapshots: Some(&keeper),
-                hidden: &hidden,
-                vision: host.vision(),
-            };
-            let ran = run_file_tool(call, &context);
+            let ran = body.with_context(Some(&keeper), |context| run_file_tool(call, context));
             (ran, keeper.into_kept())
         })
         .await
@@ -107,6 +92,22 @@ impl Host {
         }
     }
 
+    /// What the body of a file tool may use, taken along to the thread that runs it.
+    async fn file_body(
+        self: &Arc<Self>,
+        passage: &Passage,
+        time: Duration,
+    ) -> Result<FileBody, Stop> {
+        Ok(FileBody {
+            host: Arc::clone(self),
+            runtime: Arc::clone(&passage.runtime),
+            cancel: BodyCancel(Arc::clone(&passage.in_flight.cancel)),
+            roots: passage.session.roots.clone(),
+            policy: self.policy_of(&passage.session).await?,
+            time,
+        })
+    }
+
     fn vision(&self) -> Vision {
         if self.vision.load(Ordering::Relaxed) {
             Vision::Declared
@@ -122,26 +123,9 @@ impl Host {
         passage: &Passage,
         bound: BoundInput,
     ) -> Result<(BoundInput, Option<ChangePreview>), Stop> {
-        let (host, runtime) = (Arc::clone(self), Arc::clone(&passage.runtime));
-        let cancel = BodyCancel(Arc::clone(&passage.in_flight.cancel));
-        let roots = passage.session.roots.clone();
-        let policy = self.policy_of(&passage.session).await?;
+        let body = self.file_body(passage, FILE_TOOL_TIMEOUT).await?;
         let (bound, previewed) = tokio::task::spawn_blocking(move || {
-            let hidden = HiddenByClass {
-                host: &host,
-                policy: &policy,
-                roots: &roots,
-            };
-            let context = ToolContext {
-                limits: &FileLimits::spec(),
-                cancel: &cancel,
-                deadline: Some(Instant::now() + FILE_TOOL_TIMEOUT),
-                tags: runtime.as_ref(),
-                snapshots: None,
-                hidden: &hidden,
-                vision: Vision::Absent,
-            };
-            let previewed = preview(&bound, &context);
+            let previewed = body.with_context(None, |context| preview(&bound, context));
             (bound, previewed)
         })
         .await
@@ -285,28 +269,50 @@ fn of_failure(passage: &Passage, failure: &ToolFailure) -> Stop {
     ToolOutcome::of_failure(&passage.request.tool_call_id, failure).into()
 }
 
-/// Secret and sensitive files, which walks leave out.
-struct HiddenByClass<'h> {
-    host: &'h Host,
-    policy: &'h crate::policies::PolicyInForce,
-    roots: &'h guardian_facts::RootPaths,
+/// What the body of a file tool may use.
+struct FileBody {
+    host: Arc<Host>,
+    runtime: Arc<SessionRuntime>,
+    cancel: BodyCancel,
+    roots: RootPaths,
+    policy: Arc<PolicyInForce>,
+    /// How long it may take.
+    time: Duration,
 }
 
-impl HiddenFiles for HiddenByClass<'_> {
+impl FileBody {
+    /// Runs `body`; its time begins now.
+    fn with_context<T>(
+        &self,
+        snapshots: Option<&dyn SnapshotSink>,
+        body: impl FnOnce(&ToolContext<'_>) -> T,
+    ) -> T {
+        let hidden = HiddenFromWalks {
+            classes: ClassesHidden::new(self.host.judge.classes(), &self.roots),
+            policy: &self.policy,
+        };
+        body(&ToolContext {
+            limits: &FileLimits::spec(),
+            cancel: &self.cancel,
+            deadline: Some(Instant::now() + self.time),
+            tags: self.runtime.as_ref(),
+            snapshots,
+            hidden: &hidden,
+            vision: self.host.vision(),
+        })
+    }
+}
+
+/// What walks leave out: secret, sensitive and guardian's own files, and what policy keeps from
+/// being read.
+struct HiddenFromWalks<'h> {
+    classes: ClassesHidden<'h>,
+    policy: &'h PolicyInForce,
+}
+
+impl HiddenFiles for HiddenFromWalks<'_> {
     fn is_hidden(&self, canonical: &std::path::Path) -> bool {
-        self.policy.denies_read(canonical)
-            || self
-                .host
-                .judge
-                .classes()
-                .is_hidden_from_walks(canonical, &self.roots.home)
-            || self
-                .roots
-                .guardian_config
-                .iter()
-                .any(|own| canonical.starts_with(own))
-            || canonical.starts_with(&self.roots.guardian_data)
-                && !canonical.starts_with(&self.roots.scratch)
+        self.classes.is_hidden(canonical) || self.policy.denies_read(canonical)
     }
 }
 
