@@ -89,6 +89,15 @@ pub enum Conflict {
         /// The turn.
         turn: String,
     },
+    /// A step of plan or goal mode does not fit the session's state.
+    #[error(transparent)]
+    Plan(#[from] crate::PlanConflict),
+    /// As many delegates are at work as there may be.
+    #[error("session `{0}` has as many delegates at work as it may have")]
+    DelegatesFull(String),
+    /// The session is not in agent mode.
+    #[error("session `{0}` is not in agent mode")]
+    NotAgent(String),
     /// Another process owns the session's turns.
     #[error("session `{session}` is in use by another guardian process{}", .holder.map(|pid| format!(" ({pid})")).unwrap_or_default())]
     Leased {
@@ -124,6 +133,12 @@ impl StoreError {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Busy)
+    }
+}
+
+impl From<crate::PlanConflict> for StoreError {
+    fn from(conflict: crate::PlanConflict) -> Self {
+        Self::Conflict(Conflict::Plan(conflict))
     }
 }
 

@@ -17,10 +17,12 @@
 
 pub mod audit;
 mod clock;
+mod delegates;
 mod error;
 mod grants;
 mod id;
 mod lease;
+mod plans;
 mod policies;
 mod private_files;
 mod reviewers;
@@ -37,10 +39,15 @@ pub use audit::{
     ExternalPathPermission, Head, Verification,
 };
 pub use clock::{Clock, ManualClock, SystemClock, Timestamp};
+pub use delegates::{Delegate, DelegateEnd, NewDelegate, OPEN_DELEGATES};
 pub use error::{Conflict, StoreError};
 pub use grants::{GRANT_UNUSED_LIFETIME_MS, StoredGrant};
 pub use id::{InvalidSessionId, SessionId};
 pub use lease::Lease;
+pub use plans::{
+    ExecutionStatus, FIRST_VERSION, NewProposal, PROPOSAL_LIFETIME_MS, PlanConflict, PlanKind,
+    Proposal, ProposalAnswer, ProposalArtifact, ProposalIdentity, ProposalStatus, Resolved,
+};
 pub use policies::{AcceptedCommand, PolicyVersion, TrustedPolicy};
 pub use reviewers::CachedDecision;
 pub use sessions::{NewSession, NewTurn, Session, SessionChange, ShellPin, Turn, TurnOutcome};

@@ -3,7 +3,7 @@
 use rusqlite_migration::{M, Migrations};
 
 /// All migrations, oldest first. The database's `user_version` is the number applied.
-pub(crate) const MIGRATIONS: &[M<'static>] = &[M::up(V1), M::up(V2)];
+pub(crate) const MIGRATIONS: &[M<'static>] = &[M::up(V1), M::up(V2), M::up(V3)];
 
 pub(crate) fn migrations() -> Migrations<'static> {
     Migrations::from_slice(MIGRATIONS)
@@ -136,5 +136,52 @@ CREATE TABLE decision_cache (
     rationale       TEXT NOT NULL,
     at              INTEGER NOT NULL,
     PRIMARY KEY (session_id, digest)
+) STRICT, WITHOUT ROWID;
+";
+
+/// Proposals of plan and goal mode, delegates.
+const V3: &str = "
+CREATE TABLE proposals (
+    session_id      TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    id              TEXT NOT NULL,
+    turn_id         TEXT NOT NULL,
+    tool_call_id    TEXT NOT NULL,
+    kind            TEXT NOT NULL,
+    title           TEXT NOT NULL,
+    question        TEXT NOT NULL,
+    artifact_path   TEXT NOT NULL,
+    artifact_sha256 TEXT NOT NULL,
+    artifact_bytes  INTEGER NOT NULL,
+    status          TEXT NOT NULL,
+    version         INTEGER NOT NULL,
+    permission_mode TEXT,
+    execution       TEXT,
+    created_at      INTEGER NOT NULL,
+    expires_at      INTEGER NOT NULL,
+    changed_at      INTEGER NOT NULL,
+    PRIMARY KEY (session_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX open_proposals ON proposals(session_id) WHERE status = 'pending' OR execution = 'running';
+
+CREATE TABLE delegates (
+    session_id      TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    id              TEXT NOT NULL,
+    name            TEXT NOT NULL,
+    tools           TEXT NOT NULL,
+    turn_id         TEXT,
+    tool_call_id    TEXT NOT NULL,
+    opened_at       INTEGER NOT NULL,
+    closed_at       INTEGER,
+    outcome         TEXT,
+    PRIMARY KEY (session_id, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX open_delegates ON delegates(session_id) WHERE closed_at IS NULL;
+
+CREATE TABLE agent_approvals (
+    project         BLOB NOT NULL,
+    name            TEXT NOT NULL,
+    hash            TEXT NOT NULL,
+    at              INTEGER NOT NULL,
+    PRIMARY KEY (project, name, hash)
 ) STRICT, WITHOUT ROWID;
 ";

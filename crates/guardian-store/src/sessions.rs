@@ -192,7 +192,8 @@ impl Store {
     /// change it whatever it is).
     ///
     /// # Errors
-    /// [`Conflict::SessionChanged`] when it is not.
+    /// [`Conflict::SessionChanged`] when it is not; [`crate::PlanConflict`] while a proposal waits
+    /// for its answer, and for another mode while a delegate is at work.
     pub fn configure_session(
         &self,
         id: &SessionId,
@@ -207,6 +208,11 @@ impl Store {
             let current = session_of(context.connection, &id)?;
             if expected_revision.is_some_and(|expected| expected != current.revision) {
                 return Err(Conflict::SessionChanged(id.to_string()).into());
+            }
+            crate::plans::check_configurable(context.connection, &id, now)?;
+            let other_mode = change.mode.is_some_and(|mode| mode != current.mode);
+            if other_mode && crate::delegates::has_open(context.connection, &id)? {
+                return Err(crate::PlanConflict::DelegateOpen.into());
             }
             let title = title.unwrap_or(current.title);
             context.connection.prepare_cached(
@@ -405,7 +411,7 @@ pub(crate) fn session_of(connection: &Connection, id: &SessionId) -> Result<Sess
         .into_session()
 }
 
-fn running_turn_of(
+pub(crate) fn running_turn_of(
     connection: &Connection,
     session: &SessionId,
 ) -> Result<Option<Turn>, StoreError> {

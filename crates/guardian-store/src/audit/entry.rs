@@ -31,6 +31,12 @@ pub enum AuditEvent {
     Session,
     /// A setting was changed.
     Settings,
+    /// A step of plan or goal mode (`detail.step`).
+    Plan,
+    /// A delegate was opened or closed (`detail.step`).
+    Delegate,
+    /// Questions of the model were answered or skipped.
+    Question,
     /// The database was damaged and a new one begun.
     StoreRecovered,
     /// Older rows were removed; the chain goes on from here.
@@ -53,6 +59,9 @@ const NAMES: &[(AuditEvent, &str)] = &[
     (AuditEvent::Overload, "overload"),
     (AuditEvent::Session, "session"),
     (AuditEvent::Settings, "settings"),
+    (AuditEvent::Plan, "plan"),
+    (AuditEvent::Delegate, "delegate"),
+    (AuditEvent::Question, "question"),
     (AuditEvent::StoreRecovered, "store-recovered"),
     (AuditEvent::Pruned, "pruned"),
 ];

@@ -7,6 +7,8 @@ mod grants;
 #[cfg(test)]
 mod opening;
 #[cfg(test)]
+mod plans;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod reviewers;
