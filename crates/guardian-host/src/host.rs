@@ -295,6 +295,9 @@ pub(crate) fn store_error(error: StoreError) -> HostError {
         StoreError::Conflict(Conflict::TurnRunning { .. }) => {
             HostError::new(ErrorCode::AgentBusy, message)
         }
+        StoreError::Conflict(Conflict::Plan(conflict)) => {
+            HostError::new(crate::plans::code_of(conflict), message)
+        }
         StoreError::Conflict(_) => HostError::new(ErrorCode::Conflict, message),
         StoreError::Invalid(_) => HostError::invalid_params(message),
         StoreError::Busy

@@ -24,6 +24,7 @@ mod jobs;
 pub mod judge;
 mod outcome;
 pub mod path_order;
+pub mod plans;
 pub mod policies;
 mod record;
 mod review_host;

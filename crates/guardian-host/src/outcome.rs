@@ -68,6 +68,8 @@ pub struct ToolOutcome {
     pub content: Value,
     /// It was not permitted.
     pub denied: bool,
+    /// What the runtime should do, e.g. `{terminate: true}`.
+    pub runtime: Option<Box<Value>>,
 }
 
 impl ToolOutcome {
@@ -80,6 +82,7 @@ impl ToolOutcome {
             error_code: None,
             content,
             denied: false,
+            runtime: None,
         }
     }
 
@@ -99,6 +102,16 @@ impl ToolOutcome {
             error_code: Some(code),
             content,
             denied: false,
+            runtime: None,
+        }
+    }
+
+    /// The same with a request to the runtime.
+    #[must_use]
+    pub fn with_runtime(self, runtime: Value) -> Self {
+        Self {
+            runtime: Some(Box::new(runtime)),
+            ..self
         }
     }
 
@@ -138,6 +151,9 @@ impl ToolOutcome {
         }
         if self.denied {
             value["denied"] = true.into();
+        }
+        if let Some(runtime) = &self.runtime {
+            value["runtime"] = runtime.as_ref().clone();
         }
         value
     }

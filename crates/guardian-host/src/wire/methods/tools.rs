@@ -44,7 +44,7 @@ pub(crate) fn execute(
             error_code: outcome.error_code.map(|code| code.as_str().to_owned()),
             content: outcome.content,
             denied: outcome.denied.then_some(true),
-            runtime: None,
+            runtime: outcome.runtime.map(|runtime| *runtime),
         })
     }
 }
