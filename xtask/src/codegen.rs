@@ -12,6 +12,7 @@ use crate::workspace::root;
 mod rules_reference;
 mod schemas;
 mod tools;
+mod typescript;
 mod wire;
 
 /// A file as it should be.
@@ -69,6 +70,10 @@ const GENERATORS: &[Generator] = &[
     Generator {
         name: "wire methods",
         generate: wire::methods,
+    },
+    Generator {
+        name: "TypeScript types",
+        generate: typescript::types,
     },
     Generator {
         name: "docs/protocol.md",

@@ -7,6 +7,7 @@
 mod bench;
 mod ci;
 mod codegen;
+mod e2e;
 mod test;
 mod tidy;
 mod workspace;
@@ -41,6 +42,11 @@ const TASKS: &[Task] = &[
         name: "bench",
         about: "measure against floors, in release (names of benches; -- arguments of the bench)",
         run: bench::run,
+    },
+    Task {
+        name: "e2e",
+        about: "test against real clients, installed beneath target/ (name of a client)",
+        run: e2e::run,
     },
     Task {
         name: "ci",

@@ -11,7 +11,7 @@ mod sentence;
 mod write;
 
 pub use declared::{DeclaredExtractor, DeclaredPath};
-pub use registry::{ExtractorRegistry, RegisterError};
+pub use registry::{ExtractorRegistry, RegisterError, is_reserved_tool_name};
 
 use crate::catalogue::Catalogue;
 use crate::{

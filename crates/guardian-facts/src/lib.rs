@@ -38,7 +38,7 @@ pub use command::{
 };
 pub use extract::{
     DeclaredExtractor, DeclaredPath, ExtractError, Extraction, ExtractorRegistry, FactContext,
-    RegisterError, ToolPathExtractor, ToolPattern,
+    RegisterError, ToolPathExtractor, ToolPattern, is_reserved_tool_name,
 };
 pub use facts::{CodeFile, Endpoint, Facts, LooseFinding, Opacity, Reading, Span};
 pub use facts_v1::FactsV1;

@@ -6,6 +6,7 @@
 //! judged is what runs: the typed input and the handles that were bound are what the body gets.
 
 mod effect;
+mod permit;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -107,15 +107,7 @@ impl ExtractorRegistry {
         if lower.starts_with("plugin_") || lower.starts_with("mcp_") {
             return Err(RegisterError::Prefix(name));
         }
-        let is_own = self
-            .built_in
-            .keys()
-            .map(String::as_str)
-            .chain(RESERVED.iter().copied());
-        if is_own
-            .into_iter()
-            .any(|own| own.eq_ignore_ascii_case(&name))
-        {
+        if is_reserved_tool_name(&name) {
             return Err(RegisterError::BuiltIn(name));
         }
         if self
@@ -190,6 +182,16 @@ impl ExtractorRegistry {
             .copied()
             .or_else(|| self.registered.get(tool).map(|extractor| &**extractor))
     }
+}
+
+/// Is this the name of one of guardian's own tools? Compared without regard to case.
+#[must_use]
+pub fn is_reserved_tool_name(name: &str) -> bool {
+    BUILT_IN
+        .iter()
+        .map(|extractor| name_of(*extractor))
+        .any(|own| own.eq_ignore_ascii_case(name))
+        || RESERVED.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
 fn name_of(extractor: &dyn ToolPathExtractor) -> String {

@@ -81,6 +81,7 @@ methods! {
     "workspace.clear", Operator, Plain, workspace::clear, types::NoParams => types::WorkspaceResult;
     "tools.list", Agent, Plain, tools::list, types::NoParams => types::ToolsListResult;
     "tools.execute", Agent, Call, tools::execute, types::ExecuteParams => types::ExecuteResult;
+    "tools.permit", Agent, Call, tools::permit, types::ExecuteParams => types::ExecuteResult;
     "tools.abort", Agent, Control, tools::abort, types::AbortParams => types::AbortResult;
     "permissions.evaluate", Operator, Plain, permissions::evaluate, types::ExecuteParams => types::EvaluateResult;
     "permissions.resolve", Operator, Control, permissions::resolve, types::ResolveParams => types::ResolveResult;
@@ -162,6 +163,7 @@ mod tests {
                 "session.endTurn",
                 "tools.list",
                 "tools.execute",
+                "tools.permit",
                 "tools.abort",
             ]
         );

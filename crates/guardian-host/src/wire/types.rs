@@ -256,7 +256,7 @@ pub struct BatchInfo {
     pub size: u32,
 }
 
-/// Parameters of `tools.execute` and `permissions.evaluate`.
+/// Parameters of `tools.execute`, `tools.permit` and `permissions.evaluate`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecuteParams {
@@ -283,7 +283,7 @@ pub struct ExecuteParams {
     pub timeout_ms: Option<u64>,
 }
 
-/// Result of `tools.execute`.
+/// Result of `tools.execute` and `tools.permit`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecuteResult {

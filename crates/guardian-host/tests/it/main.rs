@@ -9,6 +9,7 @@ mod agreement;
 mod cases;
 mod decisions;
 mod faults;
+mod permit;
 mod policies;
 mod reports;
 mod secrets;

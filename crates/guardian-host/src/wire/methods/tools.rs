@@ -1,7 +1,7 @@
 use guardian_rules::OperatingMode;
 
 use crate::error::HostError;
-use crate::outcome::ToolRequest;
+use crate::outcome::{ToolOutcome, ToolRequest};
 use crate::tools_list::tool_list;
 use crate::wire::connection::Connection;
 use crate::wire::types::{
@@ -35,17 +35,25 @@ pub(crate) fn execute(
     params: ExecuteParams,
 ) -> impl Future<Output = Result<ExecuteResult, HostError>> + Send + use<> {
     let outcome = connection.host.execute(request(params));
-    async move {
-        let outcome = outcome.await?;
-        Ok(ExecuteResult {
-            tool_call_id: outcome.tool_call_id,
-            ok: outcome.ok,
-            is_error: !outcome.ok,
-            error_code: outcome.error_code.map(|code| code.as_str().to_owned()),
-            content: outcome.content,
-            denied: outcome.denied.then_some(true),
-            runtime: outcome.runtime.map(|runtime| *runtime),
-        })
+    async move { Ok(result(outcome.await?)) }
+}
+
+pub(crate) async fn permit(
+    connection: &Connection,
+    params: ExecuteParams,
+) -> Result<ExecuteResult, HostError> {
+    Ok(result(connection.host.permit(request(params)).await?))
+}
+
+fn result(outcome: ToolOutcome) -> ExecuteResult {
+    ExecuteResult {
+        tool_call_id: outcome.tool_call_id,
+        ok: outcome.ok,
+        is_error: !outcome.ok,
+        error_code: outcome.error_code.map(|code| code.as_str().to_owned()),
+        content: outcome.content,
+        denied: outcome.denied.then_some(true),
+        runtime: outcome.runtime.map(|runtime| *runtime),
     }
 }
 
