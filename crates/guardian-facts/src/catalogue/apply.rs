@@ -263,7 +263,7 @@ fn nest(entry: &Entry, operands: &[Word], at: usize, judgement: &mut Judgement) 
         appended: false,
         elsewhere: entry.elsewhere,
         assignments,
-        cwd: judgement.cwd.last().cloned(),
+        cwd: None,
     });
 }
 

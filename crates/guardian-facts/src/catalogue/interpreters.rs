@@ -20,6 +20,53 @@ pub(crate) fn shell(
         }
         return;
     }
+    for used in &scanned.flags {
+        let changes = used.flag.names.iter().any(|name| {
+            matches!(
+                name.as_str(),
+                "-i" | "-k"
+                    | "-p"
+                    | "-r"
+                    | "-B"
+                    | "-D"
+                    | "-O"
+                    | "-H"
+                    | "-P"
+                    | "-t"
+                    | "-T"
+                    | "-E"
+                    | "--posix"
+                    | "--rcfile"
+                    | "--init-file"
+                    | "--restricted"
+                    | "--debugger"
+                    | "--dump-strings"
+                    | "--dump-po-strings"
+                    | "--wordexp"
+            )
+        });
+        let option_changes = used.flag.names.iter().any(|name| name == "-o")
+            && used.values.iter().any(|value| {
+                !matches!(
+                    value.as_literal(),
+                    Some(
+                        "pipefail"
+                            | "errexit"
+                            | "nounset"
+                            | "xtrace"
+                            | "verbose"
+                            | "noclobber"
+                            | "noglob"
+                    )
+                )
+            });
+        if changes || option_changes {
+            judgement.make_opaque(
+                "shell-options",
+                "an option changes how the shell reads its text",
+            );
+        }
+    }
     if scanned.has("-c") {
         if let Some(text) = first {
             judgement.wrapper = true;

@@ -61,7 +61,7 @@ pub(crate) fn env(
         appended: false,
         elsewhere: false,
         assignments,
-        cwd: judgement.cwd.last().cloned(),
+        cwd: None,
     });
 }
 

@@ -24,9 +24,13 @@ impl Reader<'_> {
             match part {
                 Part::Literal(text) => expression.push_str(text),
                 Part::Unknown {
-                    kind: Kind::Integer | Kind::Benign,
+                    kind: Kind::Integer,
                     ..
                 } => expression.push('0'),
+                // It may be the name of any variable.
+                Part::Unknown {
+                    kind: Kind::Benign, ..
+                } if !state.holds_code() => expression.push('0'),
                 _ => {
                     self.partial_at(
                         span,
@@ -87,7 +91,8 @@ impl Reader<'_> {
                         }
                     }
                     None => match values::worst(&value) {
-                        Some(Kind::Integer | Kind::Benign) => {}
+                        Some(Kind::Integer) => {}
+                        Some(Kind::Benign) if !state.holds_code() => {}
                         _ => return false,
                     },
                 }
@@ -117,7 +122,7 @@ impl Reader<'_> {
 
     /// An element of an array changed in a way that is not followed.
     pub(super) fn set_element(&mut self, name: &str, state: &mut State) {
-        if state.get(name) == Some(Value::Associative) {
+        if state.get(name) == Some(Value::Associative) && !state.integers.contains(name) {
             return;
         }
         let element = Part::Unknown {

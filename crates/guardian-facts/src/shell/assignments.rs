@@ -9,6 +9,24 @@ use super::values::{self, Kind, Part, State, Text, Value};
 use crate::command::Stdin;
 use crate::{Assignment, Effect, Span};
 
+/// Variables with the integer attribute from the start: what is assigned is evaluated.
+const EVALUATED: [&str; 14] = [
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "LINENO",
+    "OPTIND",
+    "HISTCMD",
+    "BASHPID",
+    "BASH_SUBSHELL",
+    "EPOCHSECONDS",
+    "EPOCHREALTIME",
+    "PPID",
+    "UID",
+    "EUID",
+    "MAILCHECK",
+];
+
 impl Reader<'_> {
     /// Gives a variable a value, with what follows from its name.
     pub(super) fn assign(&mut self, name: &str, value: Value, span: Span, state: &mut State) {
@@ -21,11 +39,26 @@ impl Reader<'_> {
             .as_deref()
             .and_then(values::as_literal)
             .map(str::to_owned);
-        if state.integers.contains(name)
-            && let Some(text) = &text
-        {
-            self.evaluate(text, span, state);
+        if state.integers.contains(name) || EVALUATED.contains(&name) {
+            match &value {
+                Value::Scalar(text) => {
+                    let text = Rc::clone(text);
+                    self.evaluate(&text, span, state);
+                }
+                Value::Array(elements) => {
+                    for element in Rc::clone(elements).iter() {
+                        self.evaluate(element, span, state);
+                    }
+                }
+                Value::Associative | Value::Unset => {}
+            }
+        }
+        if state.integers.contains(name) && text.is_some() {
             state.set_unknown(name, Kind::Integer);
+            return;
+        }
+        if state.stubborn.contains(name) {
+            self.assign_stubborn(name, state);
             return;
         }
         if state.get(name) == Some(Value::Associative) && value != Value::Unset {
@@ -64,7 +97,9 @@ impl Reader<'_> {
             "TEXTDOMAIN" | "TEXTDOMAINDIR" => {
                 self.partial_at(span, "translation", "translated texts may run commands");
             }
-            "BASH_ALIASES" | "BASH_CMDS" | "DIRSTACK" | "FUNCNEST" | "_" => {}
+            "GLOBIGNORE" => {
+                self.partial_at(span, "shell-options", "patterns match hidden names too");
+            }
             _ => {}
         }
         let value = match value {
@@ -111,6 +146,27 @@ impl Reader<'_> {
             }
             value => value,
         };
+        // A value for the name of an array is one for its first element.
+        let value = match (state.get(name), value) {
+            (Some(Value::Array(elements)), Value::Scalar(text)) => {
+                let mut elements = elements.to_vec();
+                match elements.first_mut() {
+                    Some(first) if !values::may_split(first) => *first = text.to_vec(),
+                    _ => elements.insert(0, text.to_vec()),
+                }
+                Value::Array(Rc::new(elements))
+            }
+            (Some(Value::Scalar(old)), Value::Scalar(text)) if values::may_split(&old) => {
+                let rest = Part::Unknown {
+                    written: format!("${name}"),
+                    kind: Kind::Any,
+                    may_be_empty: true,
+                    may_split: true,
+                };
+                Value::Array(Rc::new(vec![text.to_vec(), vec![rest]]))
+            }
+            (_, value) => value,
+        };
         if super::execution_variables::changes_execution(name, known.as_deref())
             && !matches!(
                 name,
@@ -120,6 +176,32 @@ impl Reader<'_> {
             state.tainted = Some(Rc::from(format!("`{name}` was changed")));
         }
         state.set(name, value);
+    }
+
+    /// Something was assigned to a variable that may keep its value, or change what it is given.
+    pub(super) fn assign_stubborn(&mut self, name: &str, state: &mut State) {
+        if name == "IFS" {
+            state.splits_unknown = true;
+        }
+        if super::execution_variables::changes_execution(name, None) {
+            state.tainted = Some(Rc::from(format!("`{name}` was changed")));
+        }
+        state.set(
+            name,
+            Value::Array(Rc::new(vec![vec![Part::Unknown {
+                written: format!("${name}"),
+                kind: Kind::Any,
+                may_be_empty: true,
+                may_split: true,
+            }]])),
+        );
+    }
+
+    /// From here on the variable does not simply take what is assigned to it.
+    pub(super) fn make_stubborn(&mut self, name: &str, state: &mut State) {
+        if !state.stubborn.contains(name) {
+            Rc::make_mut(&mut state.stubborn).insert(name.to_owned());
+        }
     }
 
     pub(super) fn assign_integer(&mut self, name: &str, span: Span, state: &mut State) {
@@ -198,6 +280,13 @@ impl Reader<'_> {
                     let declared = written.trim_end_matches("=(…)").to_owned();
                     self.note_local(name, &flags, &declared, state);
                     self.attributes(&flags, &declared, state);
+                    if flags.contains('r') || name == "readonly" {
+                        self.make_stubborn(&declared, state);
+                    }
+                    if flags.contains(['g', 'i', 'l', 'u', 'c']) {
+                        // The elements were read before these were.
+                        self.evaluate(&[values::unknown(written, Kind::Any)], span, state);
+                    }
                 } else {
                     self.variable_name(word, span, state);
                     self.partial_at(span, "variable-name", "a declared name is not known");
@@ -240,10 +329,19 @@ impl Reader<'_> {
             }
             self.note_local(name, &flags, &declared, state);
             self.attributes(&flags, &declared, state);
+            if flags.contains('g') && !self.frames.is_empty() {
+                // It passes by what a function of the same name holds.
+                self.reveal(&declared, state);
+            }
             let known = value
                 .as_deref()
                 .and_then(values::as_literal)
                 .map(str::to_owned);
+            let new_local =
+                name == "local" || (matches!(name, "declare" | "typeset") && !flags.contains('g'));
+            if new_local && !self.frames.is_empty() && value.is_some() && !append {
+                state.set(&declared, Value::Unset);
+            }
             if let Some(value) = value {
                 let changes =
                     super::execution_variables::changes_execution(&declared, known.as_deref());
@@ -269,7 +367,7 @@ impl Reader<'_> {
                 if opens {
                     self.partial_at(span, "declared-array", "an array is made of text");
                 }
-                if append || array || (flags.contains(['l', 'u', 'c']) && flags.starts_with('-')) {
+                if append || array {
                     // `declare -a x='(…)'` is expanded once more.
                     if array
                         && known
@@ -288,11 +386,19 @@ impl Reader<'_> {
             {
                 if flags.contains('A') {
                     state.set(&declared, Value::Associative);
-                } else {
+                } else if flags.contains('I') {
+                    // It begins with the value of the caller.
+                    state.set_unknown(&declared, Kind::Any);
+                } else if !flags.contains('g') && !self.is_prefixed(&declared) {
                     state.set(&declared, Value::Unset);
+                } else {
+                    state.set_unknown(&declared, Kind::Any);
                 }
             } else if flags.contains('A') {
                 state.set(&declared, Value::Associative);
+            }
+            if flags.contains('r') || name == "readonly" {
+                self.make_stubborn(&declared, state);
             }
         }
         if names == 0 || flags.contains(['p', 'f', 'F']) {
@@ -307,7 +413,16 @@ impl Reader<'_> {
         }
     }
 
+    /// A value that lay hidden behind a local one, or a temporary one, may show again.
+    pub(super) fn reveal(&mut self, name: &str, state: &mut State) {
+        self.revealed.insert(name.to_owned());
+        self.assign_stubborn(name, state);
+    }
+
     fn attributes(&mut self, flags: &str, declared: &str, state: &mut State) {
+        if flags.contains(['l', 'u', 'c']) {
+            self.make_stubborn(declared, state);
+        }
         if flags.contains('i') {
             if flags.contains('+') {
                 Rc::make_mut(&mut state.integers).remove(declared);
@@ -339,11 +454,14 @@ impl Reader<'_> {
 
     /// `read`: variables get what the input says.
     pub(super) fn read_names(&mut self, call: &Call, state: &mut State) {
-        let input = call
-            .redirects
-            .input
-            .clone()
-            .unwrap_or_else(|| self.scope.input.clone());
+        let input = self.input_of(call, state);
+        if input.own_script {
+            self.partial_at(
+                call.span,
+                "stdin-script",
+                "`read` takes lines from the script it stands in",
+            );
+        }
         let kind = if input.remote {
             Kind::Remote
         } else {
@@ -401,6 +519,13 @@ impl Reader<'_> {
 
     /// `mapfile`: an array from the input, and code with `-C`.
     pub(super) fn mapfile(&mut self, index: usize, call: &Call, state: &mut State) {
+        if self.input_of(call, state).own_script {
+            self.partial_at(
+                call.span,
+                "stdin-script",
+                "`mapfile` takes lines from the script it stands in",
+            );
+        }
         let mut words = call.argv.iter().skip(1);
         let mut name = "MAPFILE".to_owned();
         while let Some(word) = words.next() {

@@ -165,6 +165,7 @@ impl Reader<'_> {
                     operands(&call.argv).and_then(|list| list.first().map(|text| (*text).clone()));
                 match target.filter(|text| {
                     builtin == Builtin::Pushd
+                        && options(&call.argv).is_empty()
                         && values::as_literal(text).is_some_and(|text| !text.starts_with('+'))
                 }) {
                     Some(target) => return self.change_directory(&target, state),
@@ -245,7 +246,14 @@ impl Reader<'_> {
                     match values::as_literal(word).map(str::to_owned) {
                         Some(text) if text.starts_with('-') => {}
                         Some(text) if super::expand::is_name(&text) => {
-                            self.assign(&text, Value::Unset, span, &mut state);
+                            let own = self.frames.last().is_none_or(|frame| {
+                                frame.locals.iter().any(|(local, ..)| *local == text)
+                            });
+                            if !own || self.is_prefixed(&text) {
+                                self.reveal(&text, &mut state);
+                            } else {
+                                self.assign(&text, Value::Unset, span, &mut state);
+                            }
                             if let Some(functions) =
                                 Rc::make_mut(&mut state.functions).get_mut(&text)
                             {
@@ -498,10 +506,14 @@ impl Reader<'_> {
                 if let Some(command) = self.facts.commands.get_mut(index) {
                     command.wrapper = true;
                 }
+                let input = call.redirects.input.clone();
                 self.scoped(
                     |scope| {
                         scope.inside = Some(index);
                         scope.no_functions = false;
+                        if let Some(input) = input {
+                            scope.input = input;
+                        }
                     },
                     |reader| reader.text(&text, Origin::Fixed(call.span), state),
                 )
@@ -544,11 +556,7 @@ impl Reader<'_> {
                 state,
             );
         };
-        let input = call
-            .redirects
-            .input
-            .clone()
-            .unwrap_or_else(|| self.scope.input.clone());
+        let input = self.input_of(call, &state);
         if matches!(
             values::as_literal(&target),
             Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
@@ -616,15 +624,45 @@ impl Reader<'_> {
             Some(text) => {
                 let mut later = state.clone();
                 later.forget();
-                self.scoped(
+                let before = later.clone();
+                let first = self.facts.commands.len();
+                let flow = self.scoped(
                     |scope| {
                         scope.inside = Some(index);
                         scope.conditional = true;
                     },
                     |reader| reader.text(&text, Origin::Fixed(call.span), later),
                 );
+                let names: Vec<String> = self
+                    .facts
+                    .commands
+                    .iter()
+                    .skip(first)
+                    .map(|fact| fact.program.written.clone())
+                    .collect();
+                let moves = names
+                    .iter()
+                    .any(|name| matches!(name.as_str(), "cd" | "pushd" | "popd"));
+                let at_end_only = list.iter().skip(1).all(|signal| {
+                    values::as_literal(signal).is_some_and(|name| {
+                        matches!(name.to_ascii_uppercase().as_str(), "EXIT" | "0")
+                    })
+                });
                 // It may run between any two commands, or at the end.
-                if assigns_or_moves(&text) {
+                let unchanged = flow.after().is_none_or(|after| after == before);
+                if !at_end_only {
+                    let defined = self.defined.len();
+                    for name in &names {
+                        self.trapped_anytime.entry(name.clone()).or_insert(defined);
+                    }
+                }
+                self.trapped.extend(names);
+                if !at_end_only && (moves || !unchanged) {
+                    self.partial_at(
+                        call.span,
+                        "trap",
+                        "a trap may change anything between two commands",
+                    );
                     state.forget();
                 }
             }
@@ -652,11 +690,23 @@ impl Reader<'_> {
         if rest.is_empty() {
             return Flow::both(state);
         }
+        let inner = self.unwrapped(index, &call, rest.into_iter().cloned().collect());
+        self.scoped(
+            |scope| {
+                scope.inside = Some(index);
+                scope.no_functions = true;
+            },
+            |reader| reader.run(inner, state),
+        )
+    }
+
+    /// The command that a wrapping builtin runs.
+    fn unwrapped(&mut self, index: usize, call: &Call, argv: Vec<Text>) -> Call {
         if let Some(command) = self.facts.commands.get_mut(index) {
             command.wrapper = true;
         }
-        let inner = Call {
-            argv: rest.into_iter().cloned().collect(),
+        Call {
+            argv,
             assignments: Vec::new(),
             redirects: super::redirects::Redirects {
                 input: call.redirects.input.clone(),
@@ -664,22 +714,10 @@ impl Reader<'_> {
             },
             span: call.span,
             first: self.facts.commands.len(),
-        };
-        let mut inner_state = state;
-        if options(&call.argv).contains('p') && name == "command" {
-            // The standard PATH: whatever was assigned does not matter, but stays in force.
-            inner_state.tainted = inner_state.tainted.clone();
         }
-        self.scoped(
-            |scope| {
-                scope.inside = Some(index);
-                scope.no_functions = true;
-            },
-            |reader| reader.run(inner, inner_state),
-        )
     }
 
-    fn exec(&mut self, index: usize, call: Call, state: State) -> Flow {
+    fn exec(&mut self, index: usize, call: Call, mut state: State) -> Flow {
         let Some(mut rest) = operands(&call.argv) else {
             self.partial_at(call.span, "unknown-program", "the command is not known");
             return Flow::both(state);
@@ -695,21 +733,19 @@ impl Reader<'_> {
             }
         }
         if rest.is_empty() {
+            if call.redirects.input.is_some() {
+                if self.inherited_input(&state).own_script {
+                    self.partial_at(
+                        call.span,
+                        "stdin-script",
+                        "`exec` changes where the shell reads its script from",
+                    );
+                }
+                state.stdin_replaced = true;
+            }
             return Flow::both(state);
         }
-        if let Some(command) = self.facts.commands.get_mut(index) {
-            command.wrapper = true;
-        }
-        let inner = Call {
-            argv: rest.into_iter().cloned().collect(),
-            assignments: Vec::new(),
-            redirects: super::redirects::Redirects {
-                input: call.redirects.input.clone(),
-                ..Default::default()
-            },
-            span: call.span,
-            first: self.facts.commands.len(),
-        };
+        let inner = self.unwrapped(index, &call, rest.into_iter().cloned().collect());
         self.scoped(
             |scope| {
                 scope.inside = Some(index);
@@ -737,30 +773,4 @@ pub(super) fn could_be_option(word: &Text) -> bool {
         | Some(Part::Temporary) => false,
         Some(Part::Unknown { .. } | Part::Glob(_)) => true,
     }
-}
-
-/// The text of a trap may change a variable or the working directory.
-fn assigns_or_moves(text: &str) -> bool {
-    text.contains('=')
-        || [
-            "cd",
-            "read",
-            "pushd",
-            "popd",
-            "unset",
-            "export",
-            "declare",
-            "set ",
-            "shift",
-            "eval",
-            "source",
-            "printf -v",
-            "((",
-            "let",
-            "local",
-            "mapfile",
-        ]
-        .iter()
-        .any(|word| text.contains(word))
-        || text.trim_start().starts_with(". ")
 }

@@ -122,7 +122,7 @@ impl Reader<'_> {
 
     fn stages(&mut self, stages: &[Command], state: State) -> Flow {
         let count = stages.len();
-        let mut input = self.scope.input.clone();
+        let mut input = self.inherited_input(&state);
         let mut last = None;
         for (stage, command) in stages.iter().enumerate() {
             let first = self.facts.commands.len();
@@ -205,6 +205,7 @@ impl Reader<'_> {
             stdin,
             remote,
             feeder,
+            own_script: false,
         }
     }
 
@@ -218,9 +219,13 @@ impl Reader<'_> {
         }
         let first = self.facts.commands.len();
         let mut input = None;
+        let mut not_run = None;
         if !command.redirects.is_empty() {
             let redirects = self.redirects(&command.redirects, &mut state);
             input = redirects.input.clone();
+            if redirects.may_fail() {
+                not_run = Some(state.clone());
+            }
             self.emit_bare(Vec::new(), redirects, command.span, &state, first);
         }
         self.scoped(
@@ -229,7 +234,13 @@ impl Reader<'_> {
                     scope.input = input;
                 }
             },
-            |reader| reader.compound(command, state),
+            |reader| {
+                let flow = reader.compound(command, state);
+                Flow {
+                    ok: flow.ok,
+                    fail: join_ways(flow.fail, not_run),
+                }
+            },
         )
     }
 
@@ -328,9 +339,13 @@ impl Reader<'_> {
                 Flow::both(state)
             }
             CommandKind::Coproc { name, body } => {
-                let inner = state.clone();
+                let mut inner = state.clone();
+                inner.stdin_replaced = true;
                 self.scoped(
-                    |scope| scope.background = true,
+                    |scope| {
+                        scope.background = true;
+                        scope.input = Input::unknown();
+                    },
                     |reader| reader.in_subshell(|reader| reader.command(body, inner)),
                 );
                 let ends = Value::Scalar(Rc::new(vec![unknown(&format!("${name}"), Kind::Any)]));
@@ -527,6 +542,13 @@ impl Reader<'_> {
         };
         if select {
             state.set_unknown("REPLY", Kind::Any);
+            if self.inherited_input(&state).own_script {
+                self.partial_at(
+                    span,
+                    "stdin-script",
+                    "`select` reads the script it stands in",
+                );
+            }
         }
         self.repeated(state, |reader, entry| {
             let leave = entry.clone();
@@ -623,10 +645,14 @@ impl Reader<'_> {
         let Some(frame) = self.frames.pop() else {
             return flow;
         };
-        let restore = |ended: Option<State>| {
+        let mut restore = |ended: Option<State>| {
             join_ways(ended, frame.returns.clone()).map(|mut ended| {
                 ended.positional = state.positional.clone();
                 for (name, value, conditional) in frame.locals.iter().rev() {
+                    if self.revealed.contains(name) {
+                        self.assign_stubborn(name, &mut ended);
+                        continue;
+                    }
                     let now = ended.variables.get(name).cloned();
                     if *conditional && now != *value {
                         ended.set_unknown(name, Kind::Any);

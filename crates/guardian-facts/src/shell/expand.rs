@@ -44,7 +44,7 @@ impl Reader<'_> {
         let Some(raw) = &word.braces else {
             return self.fields_of(&word.pieces, state, Splitting::Fields);
         };
-        if raw.contains("=~") || raw.contains(":~") {
+        if raw.contains('~') && raw.contains(['=', ':']) {
             // Whether the tilde counts depends on what the word was before the braces.
             self.partial_at(
                 word.span,

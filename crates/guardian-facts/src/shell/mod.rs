@@ -27,6 +27,7 @@ mod nested;
 mod parameters;
 mod parser;
 mod place;
+mod posix;
 mod printed;
 mod reader;
 mod redirects;
@@ -100,13 +101,25 @@ impl Reader<'_> {
         let mut at = 0;
         while let Some((name, body)) = self.defined.get(at).cloned() {
             at += 1;
-            if self.called.contains(&(Rc::as_ptr(&body) as usize)) {
+            // What the shell itself calls has been seen with other words than it will get.
+            let defined_later = self
+                .trapped_anytime
+                .get(&name)
+                .is_some_and(|defined| at > *defined);
+            if defined_later {
+                self.partial_at(
+                    Span { start: 0, end: 0 },
+                    "trap",
+                    "a trap may call a function between two commands",
+                );
+            }
+            let implicit = self.trapped.contains(&name) || name.starts_with("command_not_found");
+            if !implicit && self.called.contains(&(Rc::as_ptr(&body) as usize)) {
                 continue;
             }
             self.called.insert(Rc::as_ptr(&body) as usize);
             let mut state = State::new(None);
             state.forget();
-            let _ = name;
             self.scoped(
                 |scope| scope.conditional = true,
                 |reader| reader.command(&body, state),

@@ -13,6 +13,27 @@ use super::values::{self, Kind, Part, State, Text, Value};
 use crate::command::{Judgement, Nested, Stdin, WalkFilter};
 use crate::{AccessKind, AccessSource, Effect, Effects, Endpoint, Span, Target, Word};
 
+/// Environment variables that change how a shell reads its text, or what it runs first.
+const CHANGES_SHELLS: [&str; 7] = [
+    "POSIXLY_CORRECT",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "BASH_COMPAT",
+    "BASH_ENV",
+    "ENV",
+    "PS4",
+];
+
+/// What a shell reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Language {
+    Bash,
+    /// `sh`: bash, dash or another one.
+    Posix,
+    /// Not the language of this reading.
+    Other,
+}
+
 impl Reader<'_> {
     /// Adds what a judgement says of the command at `index`.
     pub(super) fn apply(
@@ -29,6 +50,10 @@ impl Reader<'_> {
             command.wrapper |= judgement.wrapper;
         }
         for (code, reason) in &judgement.opaque {
+            if *code == "shell-options" {
+                let span = self.span_of(index);
+                self.partial_at(span, code, reason.clone());
+            }
             self.opaque(index, code, reason.clone());
         }
         if judgement.effects_known == Effects::Opaque && judgement.opaque.is_empty() {
@@ -158,6 +183,14 @@ impl Reader<'_> {
                     inner.cwd = None;
                 }
                 for assignment in assignments {
+                    if CHANGES_SHELLS.contains(&assignment.name.as_str()) {
+                        let span = self.span_of(index);
+                        self.partial_at(
+                            span,
+                            "shell-options",
+                            format!("`{}` changes how a shell reads its text", assignment.name),
+                        );
+                    }
                     if assignment.changes_execution
                         || super::execution_variables::changes_execution(
                             &assignment.name,
@@ -169,7 +202,10 @@ impl Reader<'_> {
                         inner.tainted = Some(Rc::from(reason));
                     }
                 }
-                let argv: Vec<Text> = argv.iter().map(|word| self.recall(word)).collect();
+                let argv: Vec<Text> = argv
+                    .iter()
+                    .map(|word| self.as_written(index, self.recall(word)))
+                    .collect();
                 let span = self.span_of(index);
                 let call = Call {
                     argv,
@@ -211,7 +247,14 @@ impl Reader<'_> {
             Nested::StdinShell => match &input.stdin {
                 Stdin::Text(text) => {
                     let text = text.clone();
-                    self.shell_text(index, &text, false, input, state);
+                    let script = Input {
+                        own_script: true,
+                        ..Input::unknown()
+                    };
+                    self.scoped(
+                        |scope| scope.input = script,
+                        |reader| reader.shell_text(index, &text, false, input, state),
+                    );
                 }
                 Stdin::File(word) => {
                     let word = word.clone();
@@ -355,16 +398,29 @@ impl Reader<'_> {
             inner.cwd = None;
         }
         let known = known.to_owned();
+        let language = self.language(index, elsewhere);
+        let span = self.span_of(index);
+        if language == Language::Other {
+            self.partial_at(span, "dialect", "this shell's text is scanned, not read");
+            self.opaque(index, "dialect", "it runs text of another shell");
+            self.scan_unread(&known, Origin::Fixed(span), state);
+            return;
+        }
+        if language == Language::Posix && super::posix::reads_otherwise(&known) {
+            self.partial_at(
+                span,
+                "dialect",
+                "`sh` may read this text in another way than bash does",
+            );
+        }
         self.scoped(
             |scope| {
+                scope.posix = language == Language::Posix;
                 scope.elsewhere |= elsewhere;
                 scope.programs_only = false;
                 scope.no_functions = false;
                 scope.pipe_stage = 0;
                 scope.pipe_stages = 1;
-                if matches!(scope.input.stdin, Stdin::Text(_)) {
-                    scope.input = Input::empty();
-                }
             },
             |reader| {
                 let span = reader.span_of(index);
@@ -373,6 +429,45 @@ impl Reader<'_> {
                 reader.frames = frames;
             },
         );
+    }
+
+    /// A word of a wrapped command as it stands among the wrapper's own: `*.md` was judged as
+    /// `./*.md` there.
+    fn as_written(&self, index: usize, text: Text) -> Text {
+        let [Part::Literal(dot), Part::Glob(_), ..] = text.as_slice() else {
+            return text;
+        };
+        if dot != "./" {
+            return text;
+        }
+        let span = self.span_of(index);
+        let rest: Text = text.iter().skip(1).cloned().collect();
+        let shown = values::to_word(&rest, span).display();
+        let stands = self
+            .facts
+            .commands
+            .get(index)
+            .is_some_and(|fact| fact.argv.iter().any(|word| word.display() == shown));
+        if stands { rest } else { text }
+    }
+
+    /// Which language the shell of the command at `index` reads.
+    fn language(&self, index: usize, elsewhere: bool) -> Language {
+        let name = self
+            .facts
+            .commands
+            .get(index)
+            .and_then(|fact| fact.program.name.as_deref());
+        match name {
+            Some("bash" | "rbash") => Language::Bash,
+            Some(
+                "zsh" | "fish" | "csh" | "tcsh" | "ksh" | "ksh93" | "mksh" | "oksh" | "pdksh"
+                | "yash" | "nu" | "elvish" | "xonsh" | "osh" | "ion",
+            ) => Language::Other,
+            // What a login shell on the other side reads is asked about in any case.
+            _ if elsewhere => Language::Bash,
+            _ => Language::Posix,
+        }
     }
 
     /// Reads a text inside the text, in the given state.
@@ -475,6 +570,7 @@ impl Reader<'_> {
                         stdin: Stdin::Pipe,
                         remote: scope.input.remote,
                         feeder: None,
+                        own_script: false,
                     };
                 }
             },

@@ -12,11 +12,10 @@ pub(super) fn is_all(index: &[Piece]) -> bool {
 }
 
 /// Special parameters and shell variables that are always integers.
-const INTEGERS: [&str; 14] = [
+const INTEGERS: [&str; 13] = [
     "?",
     "#",
     "$",
-    "!",
     "RANDOM",
     "SECONDS",
     "LINENO",
@@ -51,10 +50,14 @@ impl Reader<'_> {
         match &parameter.operation {
             Operation::Plain => {}
             Operation::Length => values = vec![vec![unknown(&parameter.written, Kind::Integer)]],
+            // `${!x[0]}` is the variable that the element names, only `${!x[@]}` the keys.
+            Operation::Keys if !parameter.index.as_deref().is_some_and(is_all) => {
+                values = vec![self.indirect(parameter, &values, state)];
+            }
+            Operation::Indirect => values = vec![self.indirect(parameter, &values, state)],
             Operation::Names | Operation::Keys => {
                 values = vec![vec![listed(&parameter.written, Kind::Any)]];
             }
-            Operation::Indirect => values = vec![self.indirect(parameter, &values, state)],
             Operation::Alternative { colon, kind, word } => {
                 values = self.alternative(parameter, values, (*colon, *kind), word, state, quoted);
             }
@@ -267,6 +270,10 @@ impl Reader<'_> {
             Some(false) => otherwise,
             Some(true) => {
                 let value = self.alternative_value(word, state, quoted);
+                if list && quoted && value.is_empty() {
+                    // `"${@+}"` is no field at all.
+                    return vec![vec![listed(&parameter.written, Kind::Any)]];
+                }
                 if kind == '=' {
                     self.assign(
                         &parameter.name,
@@ -295,7 +302,7 @@ impl Reader<'_> {
                     .max()
                     .unwrap_or(Kind::Benign)
                     .max(Kind::Benign);
-                let empty = kind == '+' || value.is_empty();
+                let empty = kind == '+' || value.iter().all(may_be_empty);
                 vec![vec![Part::Unknown {
                     written: parameter.written.to_string(),
                     kind: if values::as_literal(&value)
@@ -306,7 +313,9 @@ impl Reader<'_> {
                         worst
                     },
                     may_be_empty: empty,
-                    may_split: word_splits(&value),
+                    may_split: values::may_split(&value)
+                        || otherwise.iter().any(|text| values::may_split(text))
+                        || (list && quoted),
                 }]]
             }
         }
@@ -331,8 +340,16 @@ impl Reader<'_> {
     }
 }
 
-fn word_splits(value: &[Part]) -> bool {
-    values::may_split(value)
+fn may_be_empty(part: &Part) -> bool {
+    match part {
+        Part::Literal(text) => text.is_empty(),
+        Part::Unknown {
+            may_be_empty,
+            may_split,
+            ..
+        } => *may_be_empty || *may_split,
+        Part::Glob(_) | Part::Temporary => false,
+    }
 }
 
 /// An unknown that may be several words even in quotes.

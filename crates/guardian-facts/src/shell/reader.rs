@@ -19,6 +19,9 @@ pub(super) struct Input {
     pub(super) remote: bool,
     /// The command that feeds it through a pipe.
     pub(super) feeder: Option<usize>,
+    /// It is the rest of the script that the shell reads (`bash <<EOF`): what a command takes from
+    /// it, the shell does not read.
+    pub(super) own_script: bool,
 }
 
 impl Input {
@@ -27,6 +30,17 @@ impl Input {
             stdin: Stdin::Empty,
             remote: false,
             feeder: None,
+            own_script: false,
+        }
+    }
+
+    /// It may bring anything.
+    pub(super) fn unknown() -> Self {
+        Self {
+            stdin: Stdin::Pipe,
+            remote: true,
+            feeder: None,
+            own_script: false,
         }
     }
 }
@@ -49,6 +63,8 @@ pub(super) struct Scope {
     pub(super) programs_only: bool,
     /// Functions are skipped (`command`, `builtin`).
     pub(super) no_functions: bool,
+    /// The shell is `sh`, which may be any POSIX shell.
+    pub(super) posix: bool,
 }
 
 /// A function call in progress.
@@ -98,6 +114,15 @@ pub(super) struct Reader<'a> {
     pub(super) repositories: BTreeMap<PathBuf, Result<PathBuf, String>>,
     /// Kinds of unknown parts by their written text, for words that come back from the catalogue.
     pub(super) kinds: BTreeMap<String, Kind>,
+    /// Names of which an outer value may show again: unset by a callee, or assigned past a local.
+    pub(super) revealed: BTreeSet<String>,
+    /// Names that stand as assignments in front of a command in progress.
+    pub(super) prefixed: Vec<String>,
+    /// What traps call, which functions may be defined for later.
+    pub(super) trapped: BTreeSet<String>,
+    /// Those that may be called between any two commands, with the number of functions that were
+    /// defined when the trap was set.
+    pub(super) trapped_anytime: BTreeMap<String, usize>,
     /// Every exit that `break`, `continue` and `return` may take is followed, `exit` too.
     steps: usize,
     exhausted: bool,
@@ -120,6 +145,7 @@ impl<'a> Reader<'a> {
                 appended: false,
                 programs_only: false,
                 no_functions: false,
+                posix: false,
             },
             frames: Vec::new(),
             loops: Vec::new(),
@@ -129,9 +155,27 @@ impl<'a> Reader<'a> {
             downloaded: BTreeSet::new(),
             repositories: BTreeMap::new(),
             kinds: BTreeMap::new(),
+            revealed: BTreeSet::new(),
+            prefixed: Vec::new(),
+            trapped: BTreeSet::new(),
+            trapped_anytime: BTreeMap::new(),
             steps: 0,
             exhausted: false,
         }
+    }
+
+    /// What a command reads that no redirect of its own feeds.
+    pub(super) fn inherited_input(&self, state: &State) -> Input {
+        if state.stdin_replaced {
+            Input::unknown()
+        } else {
+            self.scope.input.clone()
+        }
+    }
+
+    /// The name stands as an assignment in front of a command in progress.
+    pub(super) fn is_prefixed(&self, name: &str) -> bool {
+        self.prefixed.iter().any(|prefixed| prefixed == name)
     }
 
     /// Spends a step. False when nothing is left: the reading is Partial then.

@@ -19,6 +19,16 @@ pub(super) struct Redirects {
     pub(super) input: Option<Input>,
 }
 
+impl Redirects {
+    /// Opening one of them may fail, and then the command does not run.
+    pub(super) fn may_fail(&self) -> bool {
+        self.facts.iter().any(|redirect| {
+            let standard = matches!(redirect.target.as_literal(), Some("0" | "1" | "2" | "-"));
+            !redirect.inert || (redirect.kind == RedirectKind::Duplicate && !standard)
+        })
+    }
+}
+
 impl Reader<'_> {
     pub(super) fn redirects(&mut self, nodes: &[RedirectNode], state: &mut State) -> Redirects {
         let mut result = Redirects::default();
@@ -97,22 +107,32 @@ impl Reader<'_> {
         if node.feeds_stdin {
             let network = is_network(&target);
             let process = values::is_process(&target);
+            let name = values::as_literal(&target);
             let stdin = match kind {
-                RedirectKind::Duplicate => self.scope.input.stdin.clone(),
                 _ if process => Stdin::Pipe,
-                _ if null => Stdin::Empty,
+                _ if name == Some("/dev/null") => Stdin::Empty,
+                _ if null => Stdin::Pipe,
                 _ => Stdin::File(to_word(&target, node.span)),
             };
             let remote = network || values::worst(&target) == Some(Kind::Remote);
             self.remember(&target);
-            if values::as_literal(&target) == Some("/dev/stdin") || kind == RedirectKind::Duplicate
-            {
-                result.input.get_or_insert_with(|| self.scope.input.clone());
+            let same = matches!(name, Some("/dev/stdin" | "/dev/fd/0"))
+                || (kind == RedirectKind::Duplicate && matches!(name, Some("0")));
+            if same {
+                let inherited = self.inherited_input(state);
+                result.input.get_or_insert(inherited);
+            } else if kind == RedirectKind::Duplicate {
+                // What stands behind another descriptor is not followed.
+                result.input = Some(match name {
+                    Some("-") => Input::empty(),
+                    _ => Input::unknown(),
+                });
             } else {
                 result.input = Some(Input {
                     stdin,
                     remote,
                     feeder: None,
+                    own_script: false,
                 });
             }
         }
@@ -136,6 +156,7 @@ impl Reader<'_> {
                 stdin,
                 remote,
                 feeder: None,
+                own_script: false,
             });
         }
         result.facts.push(Redirect {

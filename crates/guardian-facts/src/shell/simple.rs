@@ -23,6 +23,20 @@ const PROGRAM_DIRECTORIES: [&str; 6] = [
     "/usr/local/sbin",
 ];
 
+/// Commands that leave their standard input alone, whatever their words.
+const NEVER_READ: [&str; 36] = [
+    "ls", "cp", "mv", "rm", "mkdir", "rmdir", "touch", "ln", "chmod", "date", "stat", "basename",
+    "dirname", "realpath", "readlink", "du", "df", "which", "id", "whoami", "uname", "hostname",
+    "sleep", "seq", "ps", "free", "uptime", "echo", "printf", "pwd", "test", "[", "type", "kill",
+    "history", "nproc",
+];
+
+/// Builtins that may make the assignments in front of them last, or run something that does.
+const KEEPERS: [&str; 13] = [
+    "declare", "typeset", "local", "export", "readonly", "eval", "source", ".", "command",
+    "builtin", "exec", "trap", "unset",
+];
+
 /// Names of a directory that are looked at.
 const MAX_NAMES: usize = 2_000;
 
@@ -85,15 +99,30 @@ impl Reader<'_> {
             span: command.span,
             first,
         };
+        let not_run = call.redirects.may_fail().then(|| before.clone());
+        let may_stay = !changes.is_empty() && self.may_keep_assignments(&call, &inner);
+        let outer = self.prefixed.len();
+        self.prefixed
+            .extend(changes.iter().map(|(name, _)| name.clone()));
         let flow = self.run(call, inner);
+        self.prefixed.truncate(outer);
+        let flow = Flow {
+            ok: flow.ok,
+            fail: values::join_ways(flow.fail, not_run),
+        };
         if changes.is_empty() {
             return flow;
         }
-        // Prefix assignments last for this command only; in a function call or special builtin
-        // they may stay, so the name is unknown then.
-        let restore = |ended: Option<State>| {
+        // Prefix assignments last for this command only, but a function or a builtin that works on
+        // variables may keep them, so the name is unknown then.
+        let mut restore = |ended: Option<State>| {
             ended.map(|mut ended| {
+                let tainted = ended.tainted.take();
                 for (name, _) in &changes {
+                    if may_stay || self.revealed.contains(name) {
+                        self.assign_stubborn(name, &mut ended);
+                        continue;
+                    }
                     match before.variables.get(name) {
                         Some(value) => ended.set(name, value.clone()),
                         None => {
@@ -101,8 +130,12 @@ impl Reader<'_> {
                         }
                     }
                 }
-                ended.tainted.clone_from(&before.tainted);
-                ended.splits_unknown = before.splits_unknown;
+                if may_stay {
+                    ended.tainted = tainted.or(ended.tainted);
+                } else {
+                    ended.tainted.clone_from(&before.tainted);
+                    ended.splits_unknown = before.splits_unknown;
+                }
                 ended
             })
         };
@@ -111,6 +144,17 @@ impl Reader<'_> {
             ok: restore(ok),
             fail: restore(fail),
         }
+    }
+
+    /// The command may make the assignments in front of it last (`x=1 export x`, and any special
+    /// builtin of a POSIX shell).
+    fn may_keep_assignments(&self, call: &Call, state: &State) -> bool {
+        let name = call.argv.first().and_then(|word| values::as_literal(word));
+        let Some(name) = name else { return true };
+        let builtin = super::builtins::find(name).is_some();
+        state.functions.contains_key(name)
+            || KEEPERS.contains(&name)
+            || (builtin && self.scope.posix)
     }
 
     fn prefix(
@@ -132,6 +176,23 @@ impl Reader<'_> {
             (_, AssignedNode::Array(_)) => vec![values::unknown("(…)", Kind::Any)],
             _ => Text::new(),
         };
+        if (node.append || node.subscript.is_some())
+            && (state.integers.contains(&node.name) || state.stubborn.contains(&node.name))
+        {
+            // Each piece is evaluated by itself.
+            match &value {
+                Value::Scalar(text) => {
+                    let text = Rc::clone(text);
+                    self.evaluate(&text, node.span, state);
+                }
+                Value::Array(elements) => {
+                    for element in Rc::clone(elements).iter() {
+                        self.evaluate(element, node.span, state);
+                    }
+                }
+                Value::Associative | Value::Unset => {}
+            }
+        }
         if node.append {
             value = self.appended(&node.name, value, state);
         }
@@ -450,13 +511,7 @@ impl Reader<'_> {
             .skip(1)
             .map(|text| to_word(&self.without_dash(text, state), call.span))
             .collect();
-        let input = call.redirects.input.clone().unwrap_or_else(|| {
-            if self.scope.pipe_stage > 0 || !matches!(self.scope.input.stdin, Stdin::Empty) {
-                self.scope.input.clone()
-            } else {
-                Input::empty()
-            }
-        });
+        let input = self.input_of(call, state);
         let base = name.rsplit('/').next().unwrap_or(name);
         let invocation = Invocation {
             name: base,
@@ -472,6 +527,52 @@ impl Reader<'_> {
             self.opaque(index, "execution-variable", reason);
         }
         self.apply(index, &judgement, &input, state);
+        if input.own_script {
+            self.takes_from_script(index, base);
+        }
+    }
+
+    /// What a command reads from standard input.
+    pub(super) fn input_of(&self, call: &Call, state: &State) -> Input {
+        match &call.redirects.input {
+            Some(input) => input.clone(),
+            None => {
+                let inherited = self.inherited_input(state);
+                if self.scope.pipe_stage > 0 || !matches!(inherited.stdin, Stdin::Empty) {
+                    inherited
+                } else {
+                    Input::empty()
+                }
+            }
+        }
+    }
+
+    /// A command of a script that a shell reads from its standard input inherits that input: what
+    /// it takes from there, the shell does not read, and what stood in quotes may run.
+    pub(super) fn takes_from_script(&mut self, index: usize, name: &str) {
+        let Some(fact) = self.facts.commands.get(index) else {
+            return;
+        };
+        let written = fact.argv.iter().skip(1).all(|word| {
+            word.as_literal().is_some_and(|text| {
+                text != "-" && !text.starts_with("/dev/") && !text.contains("=-")
+            })
+        });
+        let source = crate::AccessSource::Command(index);
+        let reads_files = written
+            && self
+                .facts
+                .accesses
+                .iter()
+                .any(|access| access.kind == AccessKind::Read && access.source == source);
+        let span = fact.span;
+        if !reads_files && !NEVER_READ.contains(&name) {
+            self.partial_at(
+                span,
+                "stdin-script",
+                format!("`{name}` may read the script it stands in"),
+            );
+        }
     }
 
     /// `*.md` as `./*.md` where no name that begins with a dash matches, so that the word cannot turn

@@ -197,6 +197,11 @@ pub(super) struct State {
     pub(super) tainted: Option<Rc<str>>,
     /// `shopt -s lastpipe` may be on.
     pub(super) lastpipe: bool,
+    /// Variables that do not simply take what is assigned to them: read-only ones, and those whose
+    /// letters are changed.
+    pub(super) stubborn: Rc<BTreeSet<String>>,
+    /// `exec <file` gave the shell another standard input.
+    pub(super) stdin_replaced: bool,
 }
 
 impl State {
@@ -211,6 +216,8 @@ impl State {
             splits_unknown: false,
             tainted: None,
             lastpipe: false,
+            stubborn: Rc::default(),
+            stdin_replaced: false,
         }
     }
 
@@ -249,6 +256,26 @@ impl State {
             name,
             Value::Scalar(Rc::new(vec![unknown(&format!("${name}"), kind)])),
         );
+    }
+
+    /// A variable may hold text that runs something when arithmetic evaluates it.
+    pub(super) fn holds_code(&self) -> bool {
+        let is_code = |text: &[Part]| match as_literal(text) {
+            Some(known) => known.contains('[') && known.contains(['$', '`']),
+            None => matches!(worst(text), Some(Kind::Any | Kind::Remote)),
+        };
+        let positional = match &self.positional {
+            Some(list) => list.iter().any(|text| is_code(text)),
+            None => true,
+        };
+        self.all_unknown
+            || positional
+            || self.variables.values().any(|value| match value {
+                Value::Scalar(text) => is_code(text),
+                Value::Array(elements) => elements.iter().any(|text| is_code(text)),
+                Value::Associative => true,
+                Value::Unset => false,
+            })
     }
 
     /// What is known of a variable that the text assigned; `None` for what comes from outside.
@@ -295,6 +322,12 @@ impl State {
             splits_unknown: self.splits_unknown || other.splits_unknown,
             tainted: self.tainted.or(other.tainted),
             lastpipe: self.lastpipe || other.lastpipe,
+            stubborn: if self.stubborn == other.stubborn {
+                self.stubborn
+            } else {
+                Rc::new(self.stubborn.union(&other.stubborn).cloned().collect())
+            },
+            stdin_replaced: self.stdin_replaced || other.stdin_replaced,
         }
     }
 }

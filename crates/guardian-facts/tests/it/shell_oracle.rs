@@ -11,13 +11,21 @@ mod mutate;
 use guardian_facts::{CommandFact, Effects, Facts, Reading, Word, WordPart};
 
 use crate::support::Machine;
-use bash::Bash;
+use bash::{Bash, Logged};
 
 /// Does the logged command line fit the command fact?
-fn fits(fact: &CommandFact, logged: &[String]) -> bool {
-    let Some((program, args)) = logged.split_first() else {
+fn fits(fact: &CommandFact, logged: &Logged) -> bool {
+    let somewhere = fact
+        .cwd
+        .as_ref()
+        .is_none_or(|cwd| cwd.to_str() == Some(logged.cwd.as_str()));
+    let Some((program, args)) = logged.argv.split_first() else {
         return true;
     };
+    if !somewhere {
+        return false;
+    }
+    let logged = logged.argv.as_slice();
     let Some((first, rest)) = fact.argv.split_first() else {
         return false;
     };
@@ -61,23 +69,43 @@ fn parts_fit(parts: &[WordPart], text: &str) -> bool {
         WordPart::Literal(known) => text
             .strip_prefix(known.as_str())
             .is_some_and(|text| parts_fit(rest, text)),
-        _ if rest.is_empty() => true,
+        _ if rest.is_empty() => part_fits(part, text),
         _ => (0..=text.len())
             .filter(|at| text.is_char_boundary(*at))
-            .any(|at| text.get(at..).is_some_and(|text| parts_fit(rest, text))),
+            .any(|at| {
+                let (head, tail) = text.split_at(at);
+                part_fits(part, head) && parts_fit(rest, tail)
+            }),
     }
 }
 
-fn missing(facts: &Facts, log: &[Vec<String>]) -> Option<Vec<String>> {
-    let wrappers = ["bash", "sh", "env", "xargs"];
+/// Does a text keep what is promised of a part that is not known?
+fn part_fits(part: &WordPart, text: &str) -> bool {
+    match part {
+        WordPart::Unknown {
+            integer,
+            may_be_empty,
+            may_split,
+            ..
+        } => {
+            let digits = text.strip_prefix('-').unwrap_or(text);
+            let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            (!integer || whole) && (*may_be_empty || *may_split || !text.is_empty())
+        }
+        WordPart::Literal(known) => known == text,
+        WordPart::Glob(_) | WordPart::TemporaryPath => true,
+    }
+}
+
+fn missing(facts: &Facts, log: &[Logged]) -> Option<Logged> {
+    // What a shell reads from a file is not in the reading; the shell is opaque then.
     let opaque_wrapper = facts.commands.iter().any(|fact| {
         fact.effects_known == Effects::Opaque
-            && !fact.wrapper
-            && fact
-                .program
-                .name
-                .as_deref()
-                .is_some_and(|name| wrappers.contains(&name))
+            && match fact.program.name.as_deref() {
+                Some("bash" | "sh") => true,
+                Some("env" | "xargs") => !fact.wrapper,
+                _ => false,
+            }
     });
     if facts.reading == Reading::Partial || opaque_wrapper {
         return None;
@@ -85,6 +113,13 @@ fn missing(facts: &Facts, log: &[Vec<String>]) -> Option<Vec<String>> {
     log.iter()
         .find(|logged| !facts.commands.iter().any(|fact| fits(fact, logged)))
         .cloned()
+}
+
+fn miss(command: &Logged, program: &str) -> String {
+    format!(
+        "--- {:?} in {} is not in the reading of\n{program}\n",
+        command.argv, command.cwd
+    )
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -119,9 +154,7 @@ fn run(programs: impl Iterator<Item = String>) -> Count {
         let log = bash.run(&program);
         count.logged += log.len();
         if let Some(command) = missing(&facts, &log) {
-            misses.push(format!(
-                "--- {command:?} is not in the reading of\n{program}\n"
-            ));
+            misses.push(miss(&command, &program));
             if misses.len() >= 12 {
                 break;
             }
@@ -164,5 +197,56 @@ fn no_executed_command_is_missing_from_a_complete_reading_of_mutated_cases() {
         "only {} of {} are Complete",
         count.complete,
         count.programs
+    );
+}
+
+/// An attack, and what bash ran when it was recorded.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Attack {
+    text: String,
+    ran: Vec<Logged>,
+}
+
+/// Texts that hide what they run, with what bash ran for them. Nobody may find a miss here,
+/// however the command is hidden; most readings are Partial.
+///
+/// `GUARDIAN_ORACLE_RECORD=FILE` has bash run the texts of FILE (a JSON string a line) and adds
+/// them to the fixture.
+const ATTACKS: &str = "tests/it/fixtures/shell_attacks.jsonl";
+
+#[test]
+fn no_command_that_bash_ran_is_missing_from_a_complete_reading_of_attacks() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(ATTACKS);
+    let mut fixture = std::fs::read_to_string(&path).unwrap();
+    if let Ok(more) = std::env::var("GUARDIAN_ORACLE_RECORD") {
+        let bash = Bash::new();
+        for line in std::fs::read_to_string(more).unwrap().lines() {
+            let text: String = serde_json::from_str(line).unwrap();
+            let ran = bash.run(&text);
+            fixture += &serde_json::to_string(&Attack { text, ran }).unwrap();
+            fixture.push('\n');
+        }
+        std::fs::write(&path, &fixture).unwrap();
+    }
+    let machine = Machine::new();
+    let mut misses = Vec::new();
+    let (mut attacks, mut ran) = (0, 0);
+    for line in fixture.lines() {
+        let attack: Attack = serde_json::from_str(line).unwrap();
+        attacks += 1;
+        ran += attack.ran.len();
+        if let Some(command) = missing(&machine.read(&attack.text), &attack.ran) {
+            misses.push(miss(&command, &attack.text));
+        }
+    }
+    assert!(
+        misses.is_empty(),
+        "{} misses:\n{}",
+        misses.len(),
+        misses.join("\n")
+    );
+    assert!(
+        attacks > 1_000 && ran > attacks,
+        "{attacks} attacks ran {ran} commands"
     );
 }

@@ -56,6 +56,16 @@ impl Parser<'_> {
 
     /// Consumes what ends a statement; true for `&`.
     fn terminator(&mut self) -> Parse<bool> {
+        // bash 5.2 prints a substitution and reads it again, and loses what ends a command on the
+        // line of a heredoc: `$(cat <<E | tee; echo x` runs `tee echo x`.
+        if self.substitutions > 0 && !self.pending.is_empty() && matches!(self.peek(), b';' | b'&')
+        {
+            return Err(self.problem(
+                self.pos,
+                "heredoc",
+                "a command follows on the line of a heredoc in a substitution",
+            ));
+        }
         match self.peek() {
             b'&' if self.peek_at(1) != b'>' => {
                 self.pos += 1;

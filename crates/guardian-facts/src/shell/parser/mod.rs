@@ -88,6 +88,8 @@ pub(super) struct Parser<'t> {
     depth: usize,
     origin: Origin,
     pending: Vec<PendingHeredoc>,
+    /// `$(…)` and `<(…)` around the current position.
+    substitutions: usize,
     trace: Trace,
 }
 
@@ -100,6 +102,7 @@ impl<'t> Parser<'t> {
             depth,
             origin,
             pending: Vec::new(),
+            substitutions: 0,
             trace: Trace::default(),
         }
     }

@@ -331,7 +331,10 @@ impl Parser<'_> {
     fn nested_list(&mut self, start: usize) -> Parse<crate::shell::syntax::List> {
         let outer = std::mem::take(&mut self.pending);
         let lines = self.pos;
-        let list = self.list()?;
+        self.substitutions += 1;
+        let list = self.list();
+        self.substitutions -= 1;
+        let list = list?;
         if !self.pending.is_empty() {
             return Err(self.problem(start, "heredoc", "a heredoc starts on the closing line"));
         }

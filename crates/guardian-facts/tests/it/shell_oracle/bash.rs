@@ -24,7 +24,7 @@ impl Bash {
         let stub = directory.path().join("stub");
         // One log file per process: bash writes a file line by line, so the members of a pipeline
         // would write into each other's records.
-        let script = "#!/bin/bash\nprintf '%s\\037' \"${0##*/}\" \"$@\" $'\\036' >>\"$ORACLE_LOG/$$\"\necho \"out ${0##*/}\"\n[[ ${0##*/} != no* ]]\n";
+        let script = "#!/bin/bash\nprintf '%s\\037' \"$PWD\" \"${0##*/}\" \"$@\" $'\\036' >>\"$ORACLE_LOG/$$\"\necho \"out ${0##*/}\"\n[[ ${0##*/} != no* ]]\n";
         std::fs::write(&stub, script).unwrap();
         std::fs::set_permissions(&stub, PermissionsExt::from_mode(0o755)).unwrap();
         for name in STUBS {
@@ -41,10 +41,10 @@ impl Bash {
         Self { directory }
     }
 
-    /// Runs a program in an empty directory tree and returns the argv of every stub that ran.
+    /// Runs a program in an empty directory tree and returns every stub that ran.
     ///
     /// The caller keeps programs harmless: only builtins and stubs are within reach.
-    pub(crate) fn run(&self, program: &str) -> Vec<Vec<String>> {
+    pub(crate) fn run(&self, program: &str) -> Vec<Logged> {
         let work = tempfile::tempdir_in(self.directory.path()).unwrap();
         // Logs of its own: what an earlier program left in the background may still write.
         let logs = work.path().join("logs");
@@ -88,14 +88,29 @@ impl Bash {
     }
 }
 
-/// The argv of each command in the log of one process.
+/// A stub that ran.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Logged {
+    pub(crate) argv: Vec<String>,
+    /// Its working directory, with the home of the case files.
+    pub(crate) cwd: String,
+}
+
+/// The commands in the log of one process.
 ///
 /// A record without its end is one that a background process is still writing.
-fn records(log: &str) -> Vec<Vec<String>> {
+fn records(log: &str) -> Vec<Logged> {
     let mut records: Vec<&str> = log.split("\u{1f}\u{1e}\u{1f}").collect();
     records.pop();
     records
         .into_iter()
-        .map(|record| record.split('\u{1f}').map(str::to_owned).collect())
+        .map(|record| {
+            let mut fields = record.split('\u{1f}').map(str::to_owned);
+            let cwd = fields.next().unwrap_or_default();
+            Logged {
+                argv: fields.collect(),
+                cwd,
+            }
+        })
         .collect()
 }
