@@ -360,6 +360,46 @@ export interface PendingResult {
   requests: unknown[];
 }
 
+/** Result of `permissions.listDenials`. */
+export interface DenialListResult {
+  /** Denials of automatic reviewers, newest last. */
+  denials: DenialView[];
+}
+
+/** A call that an automatic reviewer denied, as clients see it. */
+export interface DenialView {
+  /** Names the action for `permissions.overrule`. */
+  action: string;
+  /** The call. */
+  toolCallId: string;
+  /** Its tool. */
+  toolName: string;
+  /** What it would have done. */
+  summary: string;
+  /** Who denied it. */
+  reviewer: string;
+  /** Why. */
+  rationale?: string | null;
+  /** Milliseconds since the epoch. */
+  at: number;
+  /** It was overruled, and the action has not run yet. */
+  overruled: boolean;
+}
+
+/** Parameters of `permissions.overrule`. */
+export interface OverruleParams {
+  /** Which session. */
+  sessionId: string;
+  /** Which action, as the denial named it. */
+  action: string;
+}
+
+/** Result of `permissions.overrule`. */
+export interface OverruleResult {
+  /** The action runs once when it is called again; false when no such denial is there. */
+  overruled: boolean;
+}
+
 /** Result of `permissions.listSessionGrants`. */
 export interface GrantListResult {
   /** The session's grants. */
@@ -623,6 +663,18 @@ export interface SuggestionV1 {
   rule: string;
 }
 
+/** What was left out of a request. */
+export interface OmittedV1 {
+  /** Paths. */
+  paths: number;
+  /** Sentences about what is not known. */
+  unknowns: number;
+  /** Code files. */
+  code: number;
+  /** The facts are too long and `null`. */
+  facts: boolean;
+}
+
 /** The parameters of `permissions.request`, and an element of `permissions.pending`. */
 export interface PermissionRequest {
   /** Version of this form. */
@@ -645,7 +697,7 @@ export interface PermissionRequest {
   summary: string;
   /** Redacted, cut arguments. */
   argsPreview: unknown;
-  /** Nothing of the arguments was cut. */
+  /** Nothing of the arguments, the code or what is known was left out. */
   whole: boolean;
   /** What it would touch. */
   paths: PathV1[];
@@ -667,6 +719,8 @@ export interface PermissionRequest {
   delegate?: string | null;
   /** Only a person may allow it. */
   humanOnly: boolean;
+  /** Numbers of what was left out because there was too much of it. */
+  omitted?: OmittedV1 | null;
   /** Older requests of the session were waiting. */
   queued: boolean;
   /** Unix time in milliseconds. */
@@ -702,6 +756,8 @@ export interface Methods {
   "permissions.evaluate": { params: ExecuteParams; result: EvaluateResult };
   "permissions.resolve": { params: ResolveParams; result: ResolveResult };
   "permissions.pending": { params: PendingParams; result: PendingResult };
+  "permissions.listDenials": { params: SessionParams; result: DenialListResult };
+  "permissions.overrule": { params: OverruleParams; result: OverruleResult };
   "permissions.listSessionGrants": { params: SessionParams; result: GrantListResult };
   "permissions.clearSessionGrants": { params: ClearGrantsParams; result: ClearGrantsResult };
   "settings.get": { params: NoParams; result: SettingsResult };

@@ -270,17 +270,35 @@ pub(crate) struct AuditOptions {
     #[command(subcommand)]
     pub(crate) command: Option<AuditCommand>,
     /// Only of this session.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", global = true)]
     pub(crate) session: Option<String>,
     /// Only of this tool.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", global = true)]
     pub(crate) tool: Option<String>,
+    /// Only of this turn.
+    #[arg(long, value_name = "ID", global = true)]
+    pub(crate) turn: Option<String>,
+    /// Only of this call.
+    #[arg(long, value_name = "ID", global = true)]
+    pub(crate) call: Option<String>,
+    /// Only about this: `call`, `about-to-run`, `grant`, `revoke`, `policy`, `rollback`, …
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) event: Option<String>,
     /// Only with this decision.
-    #[arg(long, value_name = "allow|ask|deny")]
+    #[arg(long, value_name = "allow|ask|deny", global = true)]
     pub(crate) decision: Option<String>,
+    /// Only from this time on: 2026-01-31T12:00:00Z, 2026-01-31, or 90m, 12h, 7d before now.
+    #[arg(long, value_name = "TIME", global = true)]
+    pub(crate) since: Option<String>,
+    /// Only before this time.
+    #[arg(long, value_name = "TIME", global = true)]
+    pub(crate) until: Option<String>,
     /// Number of rows.
     #[arg(long, default_value_t = 50)]
     pub(crate) limit: u32,
+    /// Go on and print rows as they are written.
+    #[arg(long, short)]
+    pub(crate) follow: bool,
     #[command(flatten)]
     pub(crate) data: DataOption,
     #[command(flatten)]
@@ -290,7 +308,21 @@ pub(crate) struct AuditOptions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
     /// Check that no row was changed, removed or put elsewhere.
-    Verify,
+    Verify(AuditVerifyOptions),
+    /// Print the head of the chain, to be kept where nobody can take it back.
+    Head,
+    /// Show where time went: waiting for approval, running, guardian itself.
+    Timing,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditVerifyOptions {
+    /// File of published heads (`audit.publishHead`, or a system log): a cut end shows too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) published: Option<PathBuf>,
+    /// A published head, `<number> <hash>`.
+    #[arg(long, value_name = "HEAD", conflicts_with = "published")]
+    pub(crate) head: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

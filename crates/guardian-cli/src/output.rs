@@ -17,6 +17,12 @@ pub(crate) fn line(text: &str) {
     let _ = writeln!(anstream::stdout(), "{text}");
 }
 
+/// Prints a line to stdout at once; says when nobody reads any more.
+pub(crate) fn try_line(text: &str) -> std::io::Result<()> {
+    let mut out = anstream::stdout();
+    writeln!(out, "{text}").and_then(|()| out.flush())
+}
+
 /// Prints a JSON value as one line.
 pub(crate) fn json(value: &Value) {
     line(&value.to_string());

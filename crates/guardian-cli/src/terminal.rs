@@ -36,7 +36,8 @@ impl EventSink for Terminal {
                 // A thread that is gone leaves the card to its deadline, which denies.
                 let _ = self.cards.send(posted);
             }
-            Event::ToolOutput { .. }
+            Event::ReviewerDenied { .. }
+            | Event::ToolOutput { .. }
             | Event::PermissionResolved { .. }
             | Event::PolicyChanged { .. }
             | Event::SessionChanged { .. } => {}
@@ -64,11 +65,27 @@ pub(crate) fn start(answering: Answering) -> Option<(Arc<Terminal>, HostSlot)> {
     let slot = Arc::clone(&host);
     std::thread::spawn(move || {
         for posted in received {
-            let answer = match &terminal {
-                Some(terminal) => ask(terminal, &posted),
-                None => say_yes(&posted),
+            let host = slot.get();
+            // Cards that were settled while another one was on the screen are not shown.
+            let waiting = host.map(|host| {
+                let session = &posted.request.session_id;
+                host.pending_permissions(Some(session))
+            });
+            let others = match &waiting {
+                Some(waiting) => {
+                    let id = &posted.request.request_id;
+                    if !waiting.iter().any(|one| one.request.request_id == *id) {
+                        continue;
+                    }
+                    waiting.len() - 1
+                }
+                None => posted.ahead,
             };
-            if let Some(host) = slot.get() {
+            let answer = match &terminal {
+                Some(terminal) => ask(terminal, &posted, others),
+                None => say_yes(&posted, others),
+            };
+            if let Some(host) = host {
                 host.resolve_permission(
                     &posted.request.session_id,
                     &posted.request.request_id,
@@ -80,8 +97,8 @@ pub(crate) fn start(answering: Answering) -> Option<(Arc<Terminal>, HostSlot)> {
     Some((Arc::new(Terminal { cards }), host))
 }
 
-fn say_yes(posted: &Posted) -> HumanAnswer {
-    for line in Card::of(&posted.request, posted.ahead).lines() {
+fn say_yes(posted: &Posted, others: usize) -> HumanAnswer {
+    for line in Card::of(&posted.request, others).lines() {
         crate::output::notice(&line);
     }
     crate::output::notice("--yes-once: allow-once");
@@ -89,9 +106,11 @@ fn say_yes(posted: &Posted) -> HumanAnswer {
 }
 
 /// Shows a card and reads the answer. A terminal that fails is a denial.
-fn ask(terminal: &File, posted: &Posted) -> HumanAnswer {
-    let card = Card::of(&posted.request, posted.ahead);
-    if show(terminal, &card).is_err() {
+fn ask(terminal: &File, posted: &Posted, others: usize) -> HumanAnswer {
+    let card = Card::of(&posted.request, others);
+    // What was typed before the card was there is no answer to it. A terminal that cannot forget
+    // it is none to ask on.
+    if show(terminal, &card).is_err() || forget_typed_ahead(terminal).is_err() {
         return HumanAnswer::word("deny");
     }
     let keys: Vec<_> = card
@@ -135,6 +154,12 @@ fn ask(terminal: &File, posted: &Posted) -> HumanAnswer {
     HumanAnswer::word("deny")
 }
 
+/// Discards what waits to be read from a terminal.
+fn forget_typed_ahead(terminal: &File) -> std::io::Result<()> {
+    rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush)?;
+    Ok(())
+}
+
 /// Asks for the word `yes`. No terminal, or anything else, is a no.
 pub(crate) fn confirm(question: &str) -> bool {
     let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
@@ -142,6 +167,9 @@ pub(crate) fn confirm(question: &str) -> bool {
     };
     let mut out = &terminal;
     if write!(out, "{STRONG}{question}{STRONG:#} (yes/no) ").is_err() || out.flush().is_err() {
+        return false;
+    }
+    if forget_typed_ahead(&terminal).is_err() {
         return false;
     }
     let mut line = String::new();

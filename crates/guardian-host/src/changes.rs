@@ -218,6 +218,7 @@ impl Host {
         snapshot_id: &str,
     ) -> Result<RollbackReport, HostError> {
         self.session(session_id).await?;
+        self.own_session(session_id).await?;
         let id = SessionId::new(session_id).map_err(HostError::internal)?;
         let wanted = snapshot_id.to_owned();
         let snapshot = self
@@ -237,6 +238,7 @@ impl Host {
         turn_id: &str,
     ) -> Result<Vec<RollbackReport>, HostError> {
         self.session(session_id).await?;
+        self.own_session(session_id).await?;
         let id = SessionId::new(session_id).map_err(HostError::internal)?;
         let turn = turn_id.to_owned();
         let snapshots = self

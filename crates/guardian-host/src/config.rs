@@ -10,6 +10,7 @@ use guardian_tools::bash::environment::Variables;
 use serde::Deserialize;
 
 use crate::admission::AdmissionLimits;
+use crate::audit_head::AuditConfig;
 use crate::error::{ErrorCode, HostError};
 
 /// Where things are. Read from the environment by the command line, never by the host.
@@ -33,6 +34,8 @@ pub struct Places {
 pub struct UserConfig {
     /// Who answers asks.
     pub review: ReviewConfig,
+    /// How long the record is kept, and where its head is published.
+    pub audit: AuditConfig,
 }
 
 impl UserConfig {
@@ -51,6 +54,10 @@ impl UserConfig {
         config
             .review
             .reviewers()
+            .map_err(|error| unusable(file, &error))?;
+        config
+            .audit
+            .places()
             .map_err(|error| unusable(file, &error))?;
         Ok(config)
     }
@@ -112,6 +119,10 @@ mod tests {
             "[revew]\n",
             "[review]\nchain = [\"nobody\"]\n",
             "[review",
+            "[review]\nchain = [\"model\"]\n",
+            "[review.model]\napi = \"anthropic\"\nendpoint = \"http://far.example\"\nmodel = \"m\"\n",
+            "[audit]\npublishHead = [\"heads\"]\n",
+            "[audit]\nretentionDays = 0\n",
         ] {
             std::fs::write(&file, broken).unwrap();
             assert!(UserConfig::load(&file).is_err(), "{broken}");

@@ -28,6 +28,13 @@ pub enum Event {
         /// How.
         settlement: Settlement,
     },
+    /// An automatic reviewer denied a call; a person may overrule it.
+    ReviewerDenied {
+        /// The session.
+        session_id: String,
+        /// What was denied.
+        denial: crate::reviews::ReviewerDenial,
+    },
     /// Output of a running command.
     ToolOutput {
         /// Its session.

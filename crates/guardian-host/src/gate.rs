@@ -30,6 +30,7 @@ use crate::judge::{OverwriteState, Refused};
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
 use crate::path_order::{Arrival, Claimed};
 use crate::record::{Approval, CallRecord};
+use crate::review_host::Asked;
 use crate::sessions::{SessionInfo, SessionRuntime};
 use crate::tools_list;
 
@@ -136,9 +137,14 @@ impl Host {
         let facts = Arc::new(judged.extraction.facts);
         if let Some((action, job)) = job_call(&judged.extraction.input) {
             if judged.verdict.decision == Decision::Ask {
-                let approval = self
-                    .ask(passage, &call, &facts, &judged.verdict, judged.overwrite)
-                    .await?;
+                let asked = Asked {
+                    call: &call,
+                    facts: &facts,
+                    verdict: &judged.verdict,
+                    overwrite: judged.overwrite,
+                    binding: None,
+                };
+                let approval = self.ask(passage, asked).await?;
                 passage.record.approve(&approval);
             }
             self.check_again(passage, &facts, judged.overwrite).await?;
@@ -160,9 +166,14 @@ impl Host {
         let class = call_class(&passage.request.tool_name);
         let (bound, slot) = if judged.verdict.decision == Decision::Ask {
             let (bound, binding) = self.binding_of(bound, passage).await?;
-            let approval = self
-                .ask(passage, &call, &facts, &judged.verdict, judged.overwrite)
-                .await?;
+            let asked = Asked {
+                call: &call,
+                facts: &facts,
+                verdict: &judged.verdict,
+                overwrite: judged.overwrite,
+                binding: Some(&binding),
+            };
+            let approval = self.ask(passage, asked).await?;
             passage.record.approve(&approval);
             let slot = self.admit(passage, class, Patience::Approved).await?;
             let now = self.extract(passage, &call).await?.facts;
@@ -355,21 +366,18 @@ impl Host {
     async fn ask(
         self: &Arc<Self>,
         passage: &mut Passage,
-        call: &ToolCall,
-        facts: &Arc<Facts>,
-        verdict: &Verdict,
-        overwrite: OverwriteState,
+        asked: Asked<'_>,
     ) -> Result<Approval, Stop> {
-        let asked = Instant::now();
+        let since = Instant::now();
         let review = tokio::select! {
             biased;
-            review = self.review(passage, call, facts, verdict, overwrite) => review?,
+            review = self.review(passage, &asked) => review?,
             () = passage.in_flight.cancel.cancelled() => {
-                passage.record.waited(asked.elapsed());
+                passage.record.waited(since.elapsed());
                 return Err(aborted(passage).into());
             }
         };
-        passage.record.waited(asked.elapsed());
+        passage.record.waited(since.elapsed());
         passage.record.reviewed(&review);
         match review.outcome {
             ReviewOutcome::Allowed { by, allowance } => {
@@ -392,7 +400,7 @@ impl Host {
                     other,
                     ReviewOutcome::ReviewerRequired | ReviewOutcome::TimedOut { .. }
                 );
-                if let (true, Some(reason)) = (unanswered, verdict.reasons.first()) {
+                if let (true, Some(reason)) = (unanswered, asked.verdict.reasons.first()) {
                     message.push_str(&format!(" (asked because {reason})"));
                 }
                 Err(ToolOutcome::denied(&passage.request.tool_call_id, &cause, &message).into())

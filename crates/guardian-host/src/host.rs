@@ -16,6 +16,7 @@ use guardian_tools::bash::{
 use serde_json::Value;
 
 use crate::admission::Admission;
+use crate::audit_head::HeadPublisher;
 use crate::calls::Calls;
 use crate::config::HostConfig;
 use crate::error::{ErrorCode, HostError};
@@ -24,6 +25,7 @@ use crate::judge::Judge;
 use crate::path_order::PathOrder;
 use crate::policies::Policies;
 use crate::review_host::{Clients, WaitingCalls};
+use crate::reviewers::{self, CommandRunner, ReviewerParts};
 use crate::scratch;
 use crate::sessions::SessionRuntime;
 
@@ -90,11 +92,30 @@ impl Host {
         events: Arc<dyn EventSink>,
     ) -> Result<Arc<Self>, HostError> {
         let rules = EnvironmentRules::builtin().map_err(HostError::internal)?;
-        let own_secrets: Arc<[String]> = secret_values(&config.environment, &rules).into();
+        let mut own_secrets = secret_values(&config.environment, &rules);
+        // Whatever its name: the reviewing model's key is a secret, and no command gets it.
+        let key = config.user.review.model.as_ref();
+        let key = key.and_then(|model| model.api_key_env.clone());
+        if let Some(value) = key.as_ref().and_then(|name| {
+            let value = config.environment.get(std::ffi::OsStr::new(name))?;
+            value.to_str().filter(|value| value.len() >= 8)
+        }) && !own_secrets.iter().any(|known| known == value)
+        {
+            own_secrets.push(value.to_owned());
+        }
+        let own_secrets: Arc<[String]> = own_secrets.into();
+        let rules = rules.with_user(Vec::new(), key.into_iter().collect());
         let redactor = Redactor::builtin().with_known_values(own_secrets.iter().cloned());
         let options = StoreOptions::new(&config.places.data_dir)
             .clock(Arc::clone(&config.clock))
             .redactor(redactor.clone());
+        let places = config
+            .user
+            .audit
+            .places()
+            .map_err(|error| HostError::invalid_params(error.to_string()))?;
+        let publisher = HeadPublisher::new(places);
+        let options = options.publish_head(move |head| publisher.publish(head));
         let store = Store::open(options).map_err(store_error)?;
         if let Some(recovery) = store.recovery() {
             tracing::error!(
@@ -110,7 +131,22 @@ impl Host {
         let policies = Policies::open(&config.places, Arc::clone(&judge), store.clone())?;
         let queue = PendingQueue::new(config.user.review.human_timeout());
         let clients = Arc::new(Clients::new(Arc::clone(&events)));
-        let chain = crate::review_host::chain(&config.user.review, &queue, &clients)?;
+        let supervisor = find_supervisor();
+        let shells = ShellCatalogue::discover(Platform::current(), &ThisMachine);
+        let chain = reviewers::chain(ReviewerParts {
+            config: &config.user.review,
+            queue: &queue,
+            clients: &clients,
+            store: &store,
+            commands: CommandRunner {
+                data_dir: config.places.data_dir.clone(),
+                environment: config.environment.clone(),
+                rules: rules.clone(),
+                shells: shells.clone(),
+                supervisor: supervisor.clone(),
+            },
+            environment: &config.environment,
+        })?;
         let host = Self {
             admission: Admission::new(config.admission),
             judge,
@@ -127,10 +163,10 @@ impl Host {
             vision: AtomicBool::new(false),
             login: LoginEnvironment::new(config.environment.clone()),
             environment_rules: rules,
-            supervisor: find_supervisor(),
+            supervisor,
             own_secrets,
             jobs: Jobs::new(),
-            shells: ShellCatalogue::discover(Platform::current(), &ThisMachine),
+            shells,
             policies: Arc::new(policies),
             runtimes: Mutex::default(),
             config,
@@ -231,8 +267,15 @@ impl Host {
             .map_err(store_error)
     }
 
-    /// Removes scratch directories and expired grants; failures are for the log only.
+    /// Removes scratch directories, expired grants and audit rows; failures are for the log only.
     fn sweep(&self) {
+        let kept_since = self.store.now().0 - self.config.user.audit.retention_ms();
+        if let Err(error) = self
+            .store
+            .prune_audit(guardian_store::Timestamp(kept_since))
+        {
+            tracing::warn!(%error, "old rows of the record could not be removed");
+        }
         if let Err(error) = self.store.sweep_grants() {
             tracing::warn!(%error, "expired grants could not be removed");
         }

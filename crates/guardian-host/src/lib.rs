@@ -8,6 +8,8 @@
 //! call; nothing that a request claims about them is believed.
 
 pub mod admission;
+pub mod audit_head;
+pub mod audit_timing;
 pub mod audit_view;
 pub mod calls;
 mod changes;
@@ -28,6 +30,8 @@ pub mod plans;
 pub mod policies;
 mod record;
 mod review_host;
+mod reviewers;
+pub mod reviews;
 pub mod scratch;
 mod sessions;
 mod settings;

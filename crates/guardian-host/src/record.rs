@@ -43,6 +43,8 @@ pub(crate) struct CallRecord {
     prompted: bool,
     approved: bool,
     waited: Duration,
+    /// Who was asked.
+    review: Option<Value>,
     started: Option<Instant>,
     pub(crate) external: ExternalPathPermission,
     /// The confinement that was in force.
@@ -67,6 +69,7 @@ impl CallRecord {
             prompted: false,
             approved: false,
             waited: Duration::ZERO,
+            review: None,
             started: None,
             external: ExternalPathPermission::None,
             sandbox: None,
@@ -88,6 +91,7 @@ impl CallRecord {
     /// Notes how the review ended.
     pub(crate) fn reviewed(&mut self, review: &Review) {
         self.prompted = review.prompted;
+        self.review = crate::reviews::steps(review);
         let (decision, by) = match &review.outcome {
             ReviewOutcome::Allowed { by, .. } => (Decision::Allow, decider(by)),
             ReviewOutcome::Denied { by, .. } => (Decision::Deny, decider(by)),
@@ -162,6 +166,10 @@ impl CallRecord {
             prompted: Some(self.prompted),
             permission_wait_ms: Some(milliseconds(self.waited)),
             sandbox: self.sandbox.clone(),
+            detail: self
+                .review
+                .clone()
+                .map(|review| serde_json::json!({ "review": review })),
             ..AuditEntry::new(event)
         }
     }

@@ -5,21 +5,27 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use guardian_facts::{Facts, ToolCall};
+use guardian_facts::{Facts, PathProbe as _, ToolCall};
 use guardian_redact::{Preview, PreviewLimits};
 use guardian_review::{
-    ArgsPreview, Attendance, BreakerState, Chain, ChainLink, HumanAnswer, HumanClients,
-    HumanReviewer, PendingQueue, Posted, ReEvaluation, RequestIds, RequestKey, Resolution, Review,
-    ReviewConfig, ReviewRequest, Reviewer, ReviewerSpec, Settlement,
+    ArgsPreview, Attendance, HumanAnswer, HumanClients, Posted, ReEvaluation, RequestIds,
+    RequestKey, Resolution, Review, ReviewRequest, Settlement, ShownCode,
 };
 use guardian_rules::{Decision, OperatingMode, ToolKind, Verdict, tool_kind, tool_risk};
+use guardian_tools::Binding;
 
-use crate::error::{ErrorCode, HostError};
+use crate::error::HostError;
 use crate::events::{Event, EventSink};
 use crate::gate::Passage;
 use crate::host::Host;
 use crate::judge::OverwriteState;
+use crate::reviews::Bound;
 use crate::sessions::random_id;
+
+/// Bytes of a code file that a card shows.
+const CODE_BYTES: usize = 16 * 1024;
+/// Code files that are read for a card.
+const CODE_FILES: usize = 8;
 
 /// The clients that put cards before people.
 pub(crate) struct Clients {
@@ -67,42 +73,6 @@ impl HumanClients for Clients {
     }
 }
 
-/// The configured reviewers.
-///
-/// # Errors
-/// `INVALID_PARAMS` for a reviewer that this build does not have: a chain that silently lacks one
-/// would not be the chain that the user wrote.
-pub(crate) fn chain(
-    config: &ReviewConfig,
-    queue: &Arc<PendingQueue>,
-    clients: &Arc<Clients>,
-) -> Result<Chain, HostError> {
-    let specs = config
-        .reviewers()
-        .map_err(|error| HostError::invalid_params(error.to_string()))?;
-    let link = |spec: ReviewerSpec| -> Result<ChainLink, HostError> {
-        let reviewer: Arc<dyn Reviewer> = match spec {
-            ReviewerSpec::Human => {
-                let clients = Arc::clone(clients) as Arc<dyn HumanClients>;
-                Arc::new(HumanReviewer::new(Arc::clone(queue), clients))
-            }
-            ReviewerSpec::Cache | ReviewerSpec::Command(_) | ReviewerSpec::Model => {
-                return Err(HostError::new(
-                    ErrorCode::InvalidParams,
-                    "this version of guardian has the reviewer `human` only",
-                ));
-            }
-        };
-        Ok(ChainLink {
-            reviewer,
-            on_failure: config.on_failure,
-        })
-    };
-    Ok(Chain::new(
-        specs.into_iter().map(link).collect::<Result<_, _>>()?,
-    ))
-}
-
 /// Calls whose card waits, with what is needed to decide about them anew.
 #[derive(Default)]
 pub(crate) struct WaitingCalls(Mutex<HashMap<String, WaitingCall>>);
@@ -117,6 +87,17 @@ impl WaitingCalls {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, WaitingCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A call that is put before the reviewers.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'c> {
+    pub(crate) call: &'c ToolCall,
+    pub(crate) facts: &'c Arc<Facts>,
+    pub(crate) verdict: &'c Verdict,
+    pub(crate) overwrite: OverwriteState,
+    /// Its target; `None` for a call without one.
+    pub(crate) binding: Option<&'c Binding>,
 }
 
 /// Takes a call out of [`WaitingCalls`] again, also when its future is dropped.
@@ -134,13 +115,17 @@ impl Drop for Waits<'_> {
 impl Host {
     /// Puts a call before the reviewers and waits for the outcome.
     pub(crate) async fn review(
-        &self,
+        self: &Arc<Self>,
         passage: &Passage,
-        call: &ToolCall,
-        facts: &Arc<Facts>,
-        verdict: &Verdict,
-        overwrite: OverwriteState,
+        asked: &Asked<'_>,
     ) -> Result<Review, HostError> {
+        let Asked {
+            call,
+            facts,
+            overwrite,
+            binding,
+            ..
+        } = *asked;
         let request_id = random_id("r")?;
         self.waiting.lock().insert(
             request_id.clone(),
@@ -156,24 +141,93 @@ impl Host {
         let policy = self.policy_of(&passage.session).await?;
         let caller = self.caller(&passage.session).await;
         let situation = self.judge.situation(&call.tool, &caller, overwrite);
-        let mut request = self.review_request(request_id, passage, call, facts, verdict);
+        let code = self.shown_code(passage, facts).await;
+        let mut request = self.review_request(request_id, passage, asked, code);
         request.suggestions = policy.suggest(facts, &situation);
         // A rule that holds a secret is none to be written down; its card would show another one.
         request.suggestions.retain(|suggestion| {
             self.redactor.redact_text(&suggestion.toml) == suggestion.toml
                 && self.redactor.redact_text(&suggestion.sentence) == suggestion.sentence
         });
-        Ok(self.chain.review(&request, BreakerState::Closed).await)
+        let bound = Bound {
+            call,
+            facts,
+            binding,
+            policy_version: policy.version(),
+        };
+        let action = self.action_hash(passage, &bound);
+        let action = action.as_deref();
+        if let Some(review) = self.overruled(passage, action) {
+            return Ok(review);
+        }
+        self.prepare_review(passage, &mut request, action, facts.reading)
+            .await;
+        let breaker = self.breaker_state(passage).await;
+        let review = self.chain.review(&request, breaker).await;
+        self.carry_effects(passage, &request, action, &review).await;
+        Ok(review)
+    }
+
+    /// The code files that a call runs, as the card shows them (SPEC §6.1).
+    async fn shown_code(self: &Arc<Self>, passage: &Passage, facts: &Arc<Facts>) -> Vec<ShownCode> {
+        if facts.code_files.is_empty() {
+            return Vec::new();
+        }
+        let changed = match passage.session_id() {
+            Ok(id) => self.with_store(move |store| store.artifacts(&id)).await,
+            Err(error) => Err(error),
+        };
+        let changed: Vec<std::path::PathBuf> = changed
+            .unwrap_or_default()
+            .into_iter()
+            .map(|one| one.artifact.path)
+            .collect();
+        let (host, facts) = (Arc::clone(self), Arc::clone(facts));
+        let workspace = passage.session.roots.workspace.clone().unwrap_or_default();
+        let read = tokio::task::spawn_blocking(move || {
+            let show = |file: &guardian_facts::CodeFile| {
+                let path = &file.path.path;
+                let content = host.probe.read_file(path, CODE_BYTES);
+                let (text, whole) = match &content {
+                    Some(content) => (
+                        String::from_utf8_lossy(&content.head).into_owned(),
+                        content.size <= CODE_BYTES as u64
+                            && file.hash.as_ref().is_none_or(|hash| *hash == content.hash),
+                    ),
+                    None => (String::new(), false),
+                };
+                ShownCode {
+                    path: path.to_string_lossy().into_owned(),
+                    text,
+                    whole,
+                    changed_by_session: changed
+                        .iter()
+                        .any(|one| workspace.join(one) == *path || one == path),
+                }
+            };
+            let mut seen = std::collections::BTreeSet::new();
+            let files = facts
+                .code_files
+                .iter()
+                .filter(|file| seen.insert(file.path.path.clone()));
+            files.take(CODE_FILES).map(show).collect()
+        });
+        read.await.unwrap_or_default()
     }
 
     fn review_request(
         &self,
         request_id: String,
         passage: &Passage,
-        call: &ToolCall,
-        facts: &Facts,
-        verdict: &Verdict,
+        asked: &Asked<'_>,
+        code: Vec<ShownCode>,
     ) -> ReviewRequest {
+        let Asked {
+            call,
+            facts,
+            verdict,
+            ..
+        } = *asked;
         let preview = Preview::new(&self.redactor, &call.args.to_value(), PreviewLimits::CARD);
         let ids = RequestIds {
             request_id,
@@ -188,8 +242,16 @@ impl Host {
         };
         let mut request = ReviewRequest::new(ids, facts, verdict, tool_risk(&call.tool), args);
         request.facts = self.redactor.redact_value(
-            &serde_json::to_value(guardian_facts::FactsV1::from(facts)).unwrap_or_default(),
+            &serde_json::to_value(guardian_facts::FactsV1::from(facts.as_ref()))
+                .unwrap_or_default(),
         );
+        let files: std::collections::BTreeSet<_> = facts
+            .code_files
+            .iter()
+            .map(|file| &file.path.path)
+            .collect();
+        request.omitted.code = files.len() - code.len();
+        request.code = code;
         request.delegate = passage.request.delegate_id.clone();
         if passage.session.mode != OperatingMode::Agent && tool_kind(&call.tool) == ToolKind::Shell
         {
@@ -197,8 +259,10 @@ impl Host {
                 "the session is planning: this mode does not make commands read-only".to_owned(),
             );
         }
-        // Last, so that nothing put in afterwards escapes it.
+        // Last, so that nothing put in afterwards escapes it; cut only then, or a secret could be
+        // cut to what no longer looks like one.
         request.redact(&self.redactor);
+        request.bound();
         request
     }
 

@@ -93,6 +93,7 @@ pub(crate) struct SessionRuntime {
     roots: Mutex<Option<(RootPaths, Arc<Roots>)>>,
     tags: Mutex<HashMap<PathBuf, String>>,
     lease: Mutex<Option<Lease>>,
+    pub(crate) reviews: crate::reviews::ReviewState,
 }
 
 impl SessionRuntime {
@@ -238,6 +239,10 @@ impl Host {
             permission_mode: change.permission_mode,
             title: change.title.map(Some),
         };
+        self.session(id.as_str()).await?;
+        // Whoever runs the session's calls must be who changes what they may do: cards that wait
+        // in another process would not be decided anew.
+        self.own_session(id.as_str()).await?;
         let changed = id.clone();
         self.with_store(move |store| store.configure_session(&changed, None, row))
             .await?;
@@ -321,10 +326,20 @@ impl Host {
     /// # Errors
     /// `CONFLICT` when it is not the running one.
     pub async fn end_turn(&self, id: &str, turn_id: &str) -> Result<(), HostError> {
+        self.finish_turn(id, turn_id, TurnOutcome::Ended).await
+    }
+
+    /// Ends a turn as it happened.
+    pub(crate) async fn finish_turn(
+        &self,
+        id: &str,
+        turn_id: &str,
+        outcome: TurnOutcome,
+    ) -> Result<(), HostError> {
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
         self.own_session(id.as_str()).await?;
         let (of, turn) = (id.clone(), turn_id.to_owned());
-        self.with_store(move |store| store.end_turn(&of, &turn, TurnOutcome::Ended))
+        self.with_store(move |store| store.end_turn(&of, &turn, outcome))
             .await?;
         self.stop_calls(id.as_str(), AbortReason::Turn).await?;
         self.emit_session_change(id.as_str(), "turnEnded");

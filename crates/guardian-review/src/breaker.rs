@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 /// When a breaker opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerLimits {
@@ -34,6 +36,19 @@ pub enum BreakerState {
     Open,
     /// One more may be tried: a failure opens it again, a success closes it.
     HalfOpen,
+}
+
+/// A breaker as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakerV1 {
+    /// Version of this form.
+    pub version: u32,
+    /// `closed`, `open` or `half-open`.
+    pub state: String,
+    /// Failures since the last success.
+    pub consecutive: u32,
+    /// The last results, oldest first: `1` is a failure.
+    pub recent: String,
 }
 
 /// Counts failures.
@@ -97,6 +112,55 @@ impl Breaker {
     pub fn record_human_answer(&mut self) {
         if self.state == BreakerState::Open {
             self.state = BreakerState::HalfOpen;
+        }
+    }
+
+    /// Its stored form.
+    #[must_use]
+    pub fn to_v1(&self) -> BreakerV1 {
+        BreakerV1 {
+            version: 1,
+            state: match self.state {
+                BreakerState::Closed => "closed",
+                BreakerState::Open => "open",
+                BreakerState::HalfOpen => "half-open",
+            }
+            .to_owned(),
+            consecutive: self.consecutive,
+            recent: self
+                .recent
+                .iter()
+                .map(|failure| if *failure { '1' } else { '0' })
+                .collect(),
+        }
+    }
+
+    /// The breaker of a stored form; an open one where the form is not understood.
+    #[must_use]
+    pub fn from_v1(form: &BreakerV1, limits: BreakerLimits) -> Self {
+        let state = match (form.version, form.state.as_str()) {
+            (1, "closed") => BreakerState::Closed,
+            (1, "half-open") => BreakerState::HalfOpen,
+            _ => BreakerState::Open,
+        };
+        let mut breaker = Self {
+            limits,
+            state,
+            consecutive: form.consecutive,
+            recent: VecDeque::new(),
+        };
+        form.recent
+            .chars()
+            .for_each(|result| breaker.remember(result != '0'));
+        breaker
+    }
+
+    /// An open breaker: what to take where the stored one cannot be read.
+    #[must_use]
+    pub fn open(limits: BreakerLimits) -> Self {
+        Self {
+            state: BreakerState::Open,
+            ..Self::new(limits)
         }
     }
 
@@ -192,6 +256,31 @@ mod tests {
         assert_eq!(reopened.state(), BreakerState::Open);
         closed.record_success();
         assert_eq!(closed.state(), BreakerState::Closed);
+    }
+
+    #[test]
+    fn the_stored_form_loses_nothing_and_what_is_not_understood_is_open() {
+        let mut kept = breaker();
+        kept.record_failure();
+        kept.record_success();
+        for _ in 0..4 {
+            kept.record_failure();
+        }
+        kept.record_human_answer();
+        let limits = BreakerLimits::AUTOMATIC_REVIEWERS;
+        assert_eq!(Breaker::from_v1(&kept.to_v1(), limits), kept);
+        let mut unknown = breaker().to_v1();
+        unknown.state = "ajar".to_owned();
+        assert_eq!(
+            Breaker::from_v1(&unknown, limits).state(),
+            BreakerState::Open
+        );
+        unknown = breaker().to_v1();
+        unknown.version = 2;
+        assert_eq!(
+            Breaker::from_v1(&unknown, limits).state(),
+            BreakerState::Open
+        );
     }
 
     #[test]

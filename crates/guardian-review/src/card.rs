@@ -106,13 +106,17 @@ fn body(request: &ReviewRequest) -> Vec<String> {
     arguments(&request.args_preview.value, &mut body);
     let paths: Vec<String> = request.paths.iter().map(path_line).collect();
     body.extend(paths.iter().take(PATHS).cloned());
-    if paths.len() > PATHS {
-        body.push(format!("and {} more paths", paths.len() - PATHS));
+    let more = paths.len().saturating_sub(PATHS) + request.omitted.paths;
+    if more > 0 {
+        body.push(format!("and {more} more paths"));
     }
     for code in &request.code {
         let part = if code.whole { "" } else { ", first part" };
         body.push(format!("runs {}{part}:", one_line(&code.path)));
         quote(&code.text, &mut body);
+    }
+    if request.omitted.code > 0 {
+        body.push(format!("runs {} more code files", request.omitted.code));
     }
     body.extend(request.notes.iter().map(|note| one_line(note)));
     body
@@ -243,6 +247,10 @@ fn warnings(request: &ReviewRequest) -> Vec<String> {
             .iter()
             .map(|reason| format!("not known: {}", one_line(reason))),
     );
+    if request.omitted.unknowns > 0 {
+        let more = request.omitted.unknowns;
+        warnings.push(format!("not known: {more} more things"));
+    }
     let mut seen = BTreeSet::new();
     warnings.retain(|warning| seen.insert(warning.clone()));
     if warnings.len() > WARNINGS {

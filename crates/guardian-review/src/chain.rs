@@ -5,6 +5,7 @@ use std::sync::Arc;
 use guardian_rules::AllowedDecision;
 
 use crate::breaker::BreakerState;
+use crate::cache::CACHE;
 use crate::config::OnFailure;
 use crate::outcome::{Allowance, Decider, ReviewEffect, ReviewOutcome};
 use crate::queue::{AbortReason, ReEvaluation};
@@ -80,6 +81,26 @@ impl Chain {
     #[must_use]
     pub fn new(links: Vec<ChainLink>) -> Self {
         Self { links }
+    }
+
+    /// Somebody other than a person may answer.
+    #[must_use]
+    pub fn has_automatic(&self) -> bool {
+        self.links
+            .iter()
+            .any(|link| link.reviewer.kind() == ReviewerKind::Automatic)
+    }
+
+    /// What the answers of its reviewers depend on beyond the request: part of the key under which
+    /// they are kept.
+    #[must_use]
+    pub fn version(&self) -> String {
+        let versions: Vec<String> = self
+            .links
+            .iter()
+            .map(|link| link.reviewer.version())
+            .collect();
+        versions.join("\n")
     }
 
     /// Asks the reviewers in order until one decides. `breaker` is the state of the turn's breaker
@@ -159,6 +180,7 @@ impl Chain {
                 review.effects.push(ReviewEffect::CountDenial {
                     reviewer: name.clone(),
                 });
+                review.keep(request, &name, false, feedback.as_deref());
                 Next::End(ReviewOutcome::Denied {
                     by: Decider::Reviewer(name),
                     feedback,
@@ -174,6 +196,7 @@ impl Chain {
                 review.effects.push(ReviewEffect::CountAllow {
                     reviewer: name.clone(),
                 });
+                review.keep(request, &name, true, None);
                 let by = Decider::Reviewer(name);
                 Next::End(ReviewOutcome::Allowed {
                     by,
@@ -200,6 +223,17 @@ impl Review {
             reviewer: link.reviewer.name().to_owned(),
             result,
         });
+    }
+
+    /// Keeps an automatic reviewer's answer, where it may be repeated and is not a repetition.
+    fn keep(&mut self, request: &ReviewRequest, reviewer: &str, allowed: bool, why: Option<&str>) {
+        if request.cache_key.is_some() && reviewer != CACHE {
+            self.effects.push(ReviewEffect::KeepAnswer {
+                reviewer: reviewer.to_owned(),
+                allowed,
+                rationale: why.unwrap_or_default().to_owned(),
+            });
+        }
     }
 
     /// A person's answer with what it leaves behind. An answer that the request cannot remember

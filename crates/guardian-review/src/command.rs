@@ -2,7 +2,9 @@
 //!
 //! The request goes to its standard input as JSON ([`crate::wire::RequestV1`]); its standard output
 //! is `{"decision": "allow-once" | "deny" | "abstain", "reason": "…"}`, or the bare word `abstain`.
-//! Anything else, another exit status than 0, and lateness are failures.
+//! Exit status 2 with nothing on standard output is a denial too, with standard error as the
+//! reason, as hooks of several agents have it. Anything else, every other exit status than 0, and
+//! lateness are failures.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +13,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Deserialize;
 
+use crate::shown::one_line;
 use crate::wire::RequestV1;
 use crate::{Answer, ReviewError, ReviewRequest, Reviewer, ReviewerKind};
+
+/// Longest reason that is taken from standard error, in characters.
+const REASON: usize = 600;
 
 /// What a command printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +27,8 @@ pub struct ReviewCommandOutput {
     pub exit_code: Option<i32>,
     /// Standard output, at most 64 KiB; cut output is a failure of [`ReviewCommand::run`].
     pub stdout: Vec<u8>,
+    /// The beginning of standard error; may be cut.
+    pub stderr: Vec<u8>,
 }
 
 /// A command that could not be run to its end.
@@ -114,6 +122,12 @@ fn understand(output: &ReviewCommandOutput) -> Result<Answer, ReviewError> {
     let failed = |message: String| Err(ReviewError::Failed(message));
     match output.exit_code {
         Some(0) => {}
+        Some(2) if output.stdout.trim_ascii().is_empty() => {
+            let reason = String::from_utf8_lossy(&output.stderr);
+            let reason: String = reason.trim().chars().take(REASON).collect();
+            let feedback = Some(one_line(&reason)).filter(|reason| !reason.is_empty());
+            return Ok(Answer::Deny { feedback });
+        }
         Some(code) => return failed(format!("the command ended with status {code}")),
         None => return failed("the command was ended by a signal".to_owned()),
     }
@@ -146,6 +160,7 @@ mod tests {
         let output = ReviewCommandOutput {
             exit_code,
             stdout: stdout.as_bytes().to_vec(),
+            stderr: b"not on a Friday\n".to_vec(),
         };
         match (understand(&output), expect) {
             (Ok(answer), Ok(expected)) => assert_eq!(answer, expected),
@@ -179,6 +194,15 @@ mod tests {
             r#"{"decision":"deny","reason":"use the staging host"}"#,
             Ok(deny),
         );
+    }
+
+    #[test]
+    fn status_2_without_a_word_is_a_denial_with_its_reason() {
+        let feedback = Some("not on a Friday".to_owned());
+        check(Some(2), " \n", Ok(Answer::Deny { feedback }));
+        check(Some(2), r#"{"decision":"allow-once"}"#, Err("status 2"));
+        check(Some(126), "", Err("status 126"));
+        check(Some(127), "", Err("status 127"));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::ModelConfig;
+
 /// What happens when a reviewer breaks, is late or answers nonsense.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -43,7 +45,10 @@ pub struct ReviewConfig {
     /// Seconds a command has (1–120).
     pub command_timeout_seconds: u64,
     /// What happens when a command or the model breaks.
+    #[serde(alias = "on_failure")]
     pub on_failure: OnFailure,
+    /// The model, when the chain names it.
+    pub model: Option<ModelConfig>,
 }
 
 /// A configuration that cannot be used.
@@ -63,6 +68,17 @@ pub enum ReviewConfigError {
     /// Something stands behind the person.
     #[error("`human` must be the last reviewer: `{0}` behind it would never be asked")]
     BehindHuman(String),
+    /// The chain names a model and none is configured.
+    #[error("the chain names `model`; it needs a section [review.model]")]
+    NoModel,
+    /// The model cannot be used as configured.
+    #[error("`review.model.{key}`: {reason}")]
+    Model {
+        /// Which key.
+        key: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Out of range.
     #[error("`{key}` must be between 1 and {max} seconds")]
     OutOfRange {
@@ -81,6 +97,7 @@ impl Default for ReviewConfig {
             human_timeout_seconds: 120,
             command_timeout_seconds: 30,
             on_failure: OnFailure::Next,
+            model: None,
         }
     }
 }
@@ -103,6 +120,13 @@ impl ReviewConfig {
                 return Err(ReviewConfigError::Twice(entry.clone()));
             }
             reviewers.push(reviewer);
+        }
+        match &self.model {
+            Some(model) => model.check()?,
+            None if reviewers.contains(&ReviewerSpec::Model) => {
+                return Err(ReviewConfigError::NoModel);
+            }
+            None => {}
         }
         Ok(reviewers)
     }

@@ -16,12 +16,15 @@
 //! people see of a request.
 
 pub mod answer;
+pub mod bounds;
 pub mod breaker;
+pub mod cache;
 pub mod card;
 pub mod chain;
 pub mod command;
 pub mod config;
 pub mod human;
+pub mod model;
 pub mod outcome;
 pub mod queue;
 pub mod request;
@@ -30,12 +33,15 @@ pub mod shown;
 pub mod wire;
 
 pub use answer::{Answer, HumanAnswer};
-pub use breaker::{Breaker, BreakerLimits, BreakerState};
+pub use bounds::Omitted;
+pub use breaker::{Breaker, BreakerLimits, BreakerState, BreakerV1};
+pub use cache::{AnswerMemory, CacheReviewer, RememberedAnswer};
 pub use card::Card;
 pub use chain::{Chain, ChainLink, ChainStep, Review, StepResult};
 pub use command::{CommandReviewer, ReviewCommand, ReviewCommandError, ReviewCommandOutput};
 pub use config::{OnFailure, ReviewConfig, ReviewConfigError, ReviewerSpec};
 pub use human::{Attendance, HumanClients, HumanReviewer};
+pub use model::{ModelApi, ModelConfig, ModelReviewer};
 pub use outcome::{Allowance, Decider, ReviewEffect, ReviewOutcome};
 pub use queue::{
     AbortReason, AdmitError, PendingQueue, Posted, ReEvaluation, RequestKey, Resolution,

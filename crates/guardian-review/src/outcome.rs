@@ -159,6 +159,15 @@ pub enum ReviewEffect {
         /// Which.
         reviewer: String,
     },
+    /// Keep an automatic reviewer's answer under the request's cache key.
+    KeepAnswer {
+        /// Who answered.
+        reviewer: String,
+        /// Allowed, or denied.
+        allowed: bool,
+        /// Why, as far as they said.
+        rationale: String,
+    },
     /// A person answered: the turn's breaker may half-open.
     HumanAnswered,
     /// The turn's breaker is open and no person is there: end the turn.

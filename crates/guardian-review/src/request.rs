@@ -10,6 +10,8 @@ use guardian_redact::Redactor;
 use guardian_rules::{AllowedDecision, Grant, Suggestion, ToolRisk, Verdict};
 use serde_json::Value;
 
+use crate::Omitted;
+
 /// A path that the call would touch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownPath {
@@ -149,6 +151,14 @@ pub struct ReviewRequest {
     pub human_only: bool,
     /// It reaches the network, or may.
     pub network: bool,
+    /// What [`Self::bound`] left out.
+    pub omitted: Omitted,
+    /// What the user wrote in this session, oldest first: evidence for a model reviewer. Not shown
+    /// on cards.
+    pub user_messages: Vec<String>,
+    /// Key of everything that an automatic reviewer's answer depends on; `None` when none may be
+    /// repeated (the reading is partial, or no turn runs).
+    pub cache_key: Option<String>,
 }
 
 /// Who asks, for [`ReviewRequest::new`].
@@ -206,6 +216,9 @@ impl ReviewRequest {
             delegate: None,
             human_only: verdict.human_only || opaque,
             network,
+            omitted: Omitted::default(),
+            user_messages: Vec::new(),
+            cache_key: None,
         };
         request.redact(&Redactor::builtin());
         request
@@ -226,6 +239,12 @@ impl ReviewRequest {
         hide(&mut self.reason);
         self.unknowns.iter_mut().for_each(&mut hide);
         self.notes.iter_mut().for_each(&mut hide);
+        // Not part of the action: what is hidden here says nothing about what it carries.
+        for message in &mut self.user_messages {
+            if let Cow::Owned(hidden) = redactor.redact_text(message) {
+                *message = hidden;
+            }
+        }
         self.suggestions
             .iter_mut()
             .for_each(|one| hide(&mut one.sentence));
@@ -249,10 +268,12 @@ impl ReviewRequest {
         !self.human_only && self.is_shown_whole() && !(self.args_preview.masked && self.network)
     }
 
-    /// Nothing of the arguments or of the code that it runs is cut.
+    /// Nothing of the arguments, of what is known, or of the code that it runs is left out.
     #[must_use]
     pub fn is_shown_whole(&self) -> bool {
-        self.args_preview.whole && self.code.iter().all(|one| one.whole)
+        self.args_preview.whole
+            && self.omitted.is_nothing()
+            && self.code.iter().all(|one| one.whole)
     }
 
     /// What a human may answer to this request, in the order of [`AllowedDecision`].

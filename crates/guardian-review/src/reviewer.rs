@@ -25,6 +25,12 @@ pub trait Reviewer: Send + Sync {
     /// Person or automatic.
     fn kind(&self) -> ReviewerKind;
 
+    /// Everything about the reviewer that its answers depend on; part of the key under which they
+    /// are kept.
+    fn version(&self) -> String {
+        self.name().to_owned()
+    }
+
     /// Answers.
     ///
     /// Dropping the future withdraws the request; a reviewer must not answer it afterwards.

@@ -38,7 +38,7 @@ pub struct RequestV1 {
     pub summary: String,
     /// Redacted, cut arguments.
     pub args_preview: Value,
-    /// Nothing of the arguments was cut.
+    /// Nothing of the arguments, the code or what is known was left out.
     pub whole: bool,
     /// What it would touch.
     pub paths: Vec<PathV1>,
@@ -62,6 +62,23 @@ pub struct RequestV1 {
     pub delegate: Option<String>,
     /// Only a person may allow it.
     pub human_only: bool,
+    /// Numbers of what was left out because there was too much of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<OmittedV1>,
+}
+
+/// What was left out of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OmittedV1 {
+    /// Paths.
+    pub paths: usize,
+    /// Sentences about what is not known.
+    pub unknowns: usize,
+    /// Code files.
+    pub code: usize,
+    /// The facts are too long and `null`.
+    pub facts: bool,
 }
 
 /// A path of a request.
@@ -145,7 +162,7 @@ impl RequestV1 {
             reason: request.reason.clone(),
             summary: request.summary.clone(),
             args_preview: request.args_preview.value.clone(),
-            whole: request.args_preview.whole,
+            whole: request.is_shown_whole(),
             paths: request.paths.iter().map(PathV1::of).collect(),
             unknowns: request.unknowns.clone(),
             code: request
@@ -177,6 +194,12 @@ impl RequestV1 {
             grant_sentence: request.grant.as_ref().map(guardian_rules::Grant::sentence),
             delegate: request.delegate.clone(),
             human_only: request.human_only,
+            omitted: (!request.omitted.is_nothing()).then_some(OmittedV1 {
+                paths: request.omitted.paths,
+                unknowns: request.omitted.unknowns,
+                code: request.omitted.code,
+                facts: request.omitted.facts,
+            }),
         }
     }
 }

@@ -316,6 +316,18 @@ impl Store {
         })
     }
 
+    /// What the user wrote when turns of the session began, newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn user_messages(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<String>, StoreError> {
+        self.read(|connection| user_messages_of(connection, session, limit))
+    }
+
     /// The running turn of a session.
     ///
     /// # Errors
@@ -409,6 +421,19 @@ pub(crate) fn session_of(connection: &Connection, id: &SessionId) -> Result<Sess
         .optional()?
         .ok_or_else(|| StoreError::not_found("session", id.as_str()))?
         .into_session()
+}
+
+fn user_messages_of(
+    connection: &Connection,
+    session: &SessionId,
+    limit: usize,
+) -> Result<Vec<String>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT user_message FROM turns WHERE session_id = ?1 AND user_message IS NOT NULL
+         ORDER BY started_at DESC, ended_at IS NULL DESC LIMIT ?2",
+    )?;
+    let rows = statement.query_map(rusqlite::params![session.as_str(), limit], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 pub(crate) fn running_turn_of(

@@ -73,6 +73,7 @@ pub(crate) fn page() -> anyhow::Result<Vec<Generated>> {
          ## Notifications\n\n| notification | meaning |\n|---|---|\n\
          | `permissions.request` | a card waits (`schemas/wire/permissions.request.schema.json`, plus `card`: its lines) |\n\
          | `permissions.resolved` | it is settled: `{requestId, sessionId, toolCallId, outcome}` |\n\
+         | `permissions.denied` | an automatic reviewer denied a call: `{sessionId, action, toolCallId, toolName, summary, reviewer, rationale?, at, overruled}`; see `permissions.overrule` |\n\
          | `tools.output` | output of a running command: `{sessionId, toolCallId, stream, seq, chunk}`; a gap in `seq` is a dropped chunk |\n\
          | `session.changed` | `{sessionId, change}` |\n\n\
          ## Error codes\n\n| code | retryable | meaning |\n|---|---|---|\n",

@@ -5,6 +5,7 @@
     reason = "a test panics with what went wrong"
 )]
 
+mod audit;
 mod crash;
 mod exec;
 mod host_process;

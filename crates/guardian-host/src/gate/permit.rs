@@ -13,6 +13,7 @@ use crate::error::HostError;
 use crate::host::Host;
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
 use crate::record::CallRecord;
+use crate::review_host::Asked;
 
 impl Host {
     /// Judges a call whose body runs in the client (`tools.permit`), asking where policy asks. A
@@ -67,9 +68,14 @@ impl Host {
         match verdict.decision {
             Decision::Deny => return Err(denied_by_policy(passage, &verdict).into()),
             Decision::Ask => {
-                let approval = self
-                    .ask(passage, &call, &facts, &verdict, overwrite)
-                    .await?;
+                let asked = Asked {
+                    call: &call,
+                    facts: &facts,
+                    verdict: &verdict,
+                    overwrite,
+                    binding: None,
+                };
+                let approval = self.ask(passage, asked).await?;
                 passage.record.approve(&approval);
                 let now = self.extract(passage, &call).await?.facts;
                 self.check_again(passage, &now, overwrite).await?;

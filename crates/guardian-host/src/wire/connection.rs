@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::io::BufRead;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -28,6 +28,8 @@ const RPC_SLOTS: usize = 32;
 pub const UNREAD_PATIENCE: Duration = Duration::from_secs(5);
 /// Lines read ahead of their dispatch.
 const READ_AHEAD: usize = 64;
+/// Bytes of lines read ahead; a longer line is read when nothing else waits.
+const READ_AHEAD_BYTES: usize = 16 * 1024 * 1024;
 
 /// Who is at the other end, once the handshake is done.
 #[derive(Debug, Clone)]
@@ -53,6 +55,34 @@ enum Incoming {
     TooLong,
 }
 
+/// How many bytes are read ahead of their dispatch.
+#[derive(Default)]
+struct ReadAhead {
+    bytes: Mutex<usize>,
+    taken: Condvar,
+}
+
+impl ReadAhead {
+    /// Waits until a line of this length may wait too. Blocking.
+    fn add(&self, length: usize) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        while *bytes > 0 && *bytes + length > READ_AHEAD_BYTES {
+            bytes = self
+                .taken
+                .wait(bytes)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *bytes += length;
+    }
+
+    /// A line was taken.
+    fn take(&self, length: usize) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        *bytes = bytes.saturating_sub(length);
+        self.taken.notify_one();
+    }
+}
+
 impl Connection {
     /// Serves one client until its input ends, then shuts the host down.
     ///
@@ -67,12 +97,17 @@ impl Connection {
             slots: Semaphore::new(RPC_SLOTS),
         });
         let (sender, mut lines) = mpsc::channel(READ_AHEAD);
-        std::thread::spawn(move || read_all(input, &sender));
+        let ahead = Arc::new(ReadAhead::default());
+        let counted = Arc::clone(&ahead);
+        std::thread::spawn(move || read_all(input, &sender, &counted));
         let mut requests = JoinSet::new();
         loop {
             tokio::select! {
                 incoming = lines.recv() => {
                     let Some(incoming) = incoming else { break };
+                    if let Incoming::Line(line) = &incoming {
+                        ahead.take(line.len());
+                    }
                     // What is answered in line waits for the client to read. One that sends and
                     // never reads must not keep the end of its input from being seen.
                     let received = connection.receive(incoming, &mut requests);
@@ -260,11 +295,14 @@ pub fn open_outbound(
     (outbound, events, thread)
 }
 
-fn read_all(mut input: impl BufRead, lines: &mpsc::Sender<Incoming>) {
+fn read_all(mut input: impl BufRead, lines: &mpsc::Sender<Incoming>, ahead: &ReadAhead) {
     let mut buffer = Vec::new();
     loop {
         let incoming = match frame::read_line(&mut input, &mut buffer) {
-            Ok(Line::Ready) => Incoming::Line(std::mem::take(&mut buffer)),
+            Ok(Line::Ready) => {
+                ahead.add(buffer.len());
+                Incoming::Line(std::mem::take(&mut buffer))
+            }
             Ok(Line::TooLong) => Incoming::TooLong,
             Ok(Line::End) | Err(_) => return,
         };

@@ -86,6 +86,8 @@ methods! {
     "permissions.evaluate", Operator, Plain, permissions::evaluate, types::ExecuteParams => types::EvaluateResult;
     "permissions.resolve", Operator, Control, permissions::resolve, types::ResolveParams => types::ResolveResult;
     "permissions.pending", Operator, Control, permissions::pending, types::PendingParams => types::PendingResult;
+    "permissions.listDenials", Operator, Control, permissions::list_denials, types::SessionParams => types::DenialListResult;
+    "permissions.overrule", Operator, Control, permissions::overrule, types::OverruleParams => types::OverruleResult;
     "permissions.listSessionGrants", Operator, Plain, permissions::list_session_grants, types::SessionParams => types::GrantListResult;
     "permissions.clearSessionGrants", Operator, Plain, permissions::clear_session_grants, types::ClearGrantsParams => types::ClearGrantsResult;
     "settings.get", Operator, Plain, settings::get, types::NoParams => types::SettingsResult;

@@ -25,8 +25,8 @@ impl EventSink for WireEvents {
     fn emit(&self, event: Event) {
         match event {
             Event::PermissionRequest { posted } => {
-                self.outbound
-                    .notify(line("permissions.request", &request_view(&posted)));
+                let view = request_view(&posted, posted.ahead);
+                self.outbound.notify(line("permissions.request", &view));
             }
             Event::PermissionResolved { posted, settlement } => {
                 let params = json!({
@@ -36,6 +36,12 @@ impl EventSink for WireEvents {
                     "outcome": outcome(&settlement),
                 });
                 self.outbound.notify(line("permissions.resolved", &params));
+            }
+            Event::ReviewerDenied { session_id, denial } => {
+                let mut params =
+                    serde_json::to_value(super::types::DenialView::of(&denial)).unwrap_or_default();
+                params["sessionId"] = session_id.into();
+                self.outbound.notify(line("permissions.denied", &params));
             }
             Event::ToolOutput {
                 session_id,
@@ -84,11 +90,11 @@ impl EventSink for WireEvents {
 }
 
 /// A request as `permissions.request` and `permissions.pending` show it (SPEC §8), with the card
-/// as people should see it.
+/// as people should see it; `others_waiting` are of the same session.
 #[must_use]
-pub fn request_view(posted: &Posted) -> Value {
+pub fn request_view(posted: &Posted, others_waiting: usize) -> Value {
     let mut view = serde_json::to_value(PostedV1::of(posted)).unwrap_or_default();
-    view["card"] = Card::of(&posted.request, posted.ahead).lines().into();
+    view["card"] = Card::of(&posted.request, others_waiting).lines().into();
     view
 }
 

@@ -1,7 +1,7 @@
 //! The way out: one queue, one writer thread, nothing else writes to the client.
 //!
 //! Answers wait when the client does not read; notices of calls (bounded by the number of calls
-//! in flight) are always taken; output chunks are dropped instead of piling up, and their
+//! in flight) are always taken, up to a bound at which the client counts as gone; output chunks are dropped instead of piling up, and their
 //! sequence numbers show the gap.
 
 use std::collections::VecDeque;
@@ -12,10 +12,16 @@ use tokio::sync::Notify;
 
 /// Bytes queued above which answers wait and output chunks are dropped.
 const HIGH_WATER: usize = 8 * 1024 * 1024;
+/// Bytes queued above which the client counts as gone. Only notices that must not be lost get
+/// beyond [`HIGH_WATER`], so a client that is this far behind does not read at all.
+const GIVEN_UP: usize = 64 * 1024 * 1024;
+/// Bytes written at once.
+const BATCH: usize = 1024 * 1024;
 
 #[derive(Default)]
 struct State {
     lines: VecDeque<String>,
+    /// Bytes of the lines, and of those that are being written.
     bytes: usize,
     /// No more lines are taken; the writer ends when the queue is empty.
     closed: bool,
@@ -52,9 +58,17 @@ impl Outbound {
         }
     }
 
-    /// Queues a notification that must not be lost.
+    /// Queues a notification that must not be lost. Where the client is too far behind to take
+    /// it, the client counts as gone ([`Self::broken`]).
     pub fn notify(&self, line: String) {
-        push(&mut self.lock(), line);
+        let mut state = self.lock();
+        if state.bytes.saturating_add(line.len()) > GIVEN_UP {
+            drop(state);
+            tracing::warn!("the client does not read its notifications and counts as gone");
+            self.give_up();
+            return;
+        }
+        push(&mut state, line);
         self.0.filled.notify_one();
     }
 
@@ -95,30 +109,40 @@ impl Outbound {
                 .and_then(|()| client.flush())
                 .is_err()
             {
-                let mut state = self.lock();
-                state.broken = true;
-                state.lines.clear();
-                state.bytes = 0;
-                drop(state);
-                self.0.broke.notify_waiters();
-                self.0.drained.notify_waiters();
-                return;
+                return self.give_up();
             }
+            let mut state = self.lock();
+            state.bytes = state.bytes.saturating_sub(batch.len());
+            drop(state);
             self.0.drained.notify_waiters();
         }
     }
 
-    /// All queued lines as one text; `None` at the end.
+    /// The client is gone: nothing is kept for it.
+    fn give_up(&self) {
+        let mut state = self.lock();
+        state.broken = true;
+        state.lines.clear();
+        state.bytes = 0;
+        drop(state);
+        self.0.filled.notify_one();
+        self.0.broke.notify_waiters();
+        self.0.drained.notify_waiters();
+    }
+
+    /// The next queued lines as one text; `None` at the end.
     fn next_batch(&self) -> Option<String> {
         let mut state = self.lock();
         loop {
-            if !state.lines.is_empty() {
-                let mut batch = String::with_capacity(state.bytes + state.lines.len());
-                for line in state.lines.drain(..) {
-                    batch.push_str(&line);
-                    batch.push('\n');
-                }
-                state.bytes = 0;
+            let mut batch = String::new();
+            while batch.len() < BATCH
+                && !state.broken
+                && let Some(line) = state.lines.pop_front()
+            {
+                batch.push_str(&line);
+                batch.push('\n');
+            }
+            if !batch.is_empty() {
                 return Some(batch);
             }
             if state.closed || state.broken {
@@ -139,7 +163,7 @@ impl Outbound {
 
 fn push(state: &mut State, line: String) {
     if !state.closed && !state.broken {
-        state.bytes += line.len();
+        state.bytes += line.len() + 1;
         state.lines.push_back(line);
     }
 }
@@ -178,6 +202,28 @@ mod tests {
         outbound.notify("x".to_owned());
         outbound.write_all(Closed);
         outbound.broken().await;
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_no_notification_counts_as_gone_and_nothing_is_kept() {
+        let outbound = Outbound::default();
+        for _ in 0..GIVEN_UP / (1024 * 1024) {
+            outbound.notify("n".repeat(1024 * 1024));
+        }
+        outbound.broken().await;
+        assert_eq!(outbound.lock().bytes, 0);
+        outbound.notify("more".to_owned());
+        assert!(outbound.lock().lines.is_empty());
+        outbound.write_all(Closed);
+    }
+
+    #[test]
+    fn what_is_being_written_still_counts() {
+        let outbound = Outbound::default();
+        assert!(outbound.offer("x".repeat(HIGH_WATER)));
+        let batch = outbound.next_batch().unwrap();
+        assert_eq!(outbound.lock().bytes, batch.len());
+        assert!(!outbound.offer("y".to_owned()));
     }
 
     #[test]

@@ -410,6 +410,71 @@ pub struct PendingResult {
     pub requests: Vec<Value>,
 }
 
+/// A call that an automatic reviewer denied, as clients see it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DenialView {
+    /// Names the action for `permissions.overrule`.
+    pub action: String,
+    /// The call.
+    pub tool_call_id: String,
+    /// Its tool.
+    pub tool_name: String,
+    /// What it would have done.
+    pub summary: String,
+    /// Who denied it.
+    pub reviewer: String,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rationale: Option<String>,
+    /// Milliseconds since the epoch.
+    pub at: i64,
+    /// It was overruled, and the action has not run yet.
+    pub overruled: bool,
+}
+
+impl DenialView {
+    /// The view of a denial.
+    #[must_use]
+    pub fn of(denial: &crate::reviews::ReviewerDenial) -> Self {
+        let denial = denial.clone();
+        Self {
+            action: denial.action,
+            tool_call_id: denial.tool_call_id,
+            tool_name: denial.tool_name,
+            summary: denial.summary,
+            reviewer: denial.reviewer,
+            rationale: denial.rationale,
+            at: denial.at,
+            overruled: denial.overruled,
+        }
+    }
+}
+
+/// Result of `permissions.listDenials`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DenialListResult {
+    /// Denials of automatic reviewers, newest last.
+    pub denials: Vec<DenialView>,
+}
+
+/// Parameters of `permissions.overrule`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OverruleParams {
+    /// Which session.
+    pub session_id: String,
+    /// Which action, as the denial named it.
+    pub action: String,
+}
+
+/// Result of `permissions.overrule`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct OverruleResult {
+    /// The action runs once when it is called again; false when no such denial is there.
+    pub overruled: bool,
+}
+
 /// A grant as clients see it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -20,6 +20,7 @@ impl EventSink for FaultySink {
             Event::PermissionRequest { .. } => panic!("a fault in showing a card"),
             Event::ToolOutput { .. } => panic!("a fault in passing output on"),
             Event::PermissionResolved { .. }
+            | Event::ReviewerDenied { .. }
             | Event::PolicyChanged { .. }
             | Event::SessionChanged { .. } => {}
         }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use guardian_facts::Sensitivity;
+use guardian_review::model::OutputMode;
 use guardian_review::{
     AbortReason, Allowance, Answer, BreakerState, Chain, ChainLink, CommandReviewer, Decider,
-    OnFailure, ReEvaluation, Review, ReviewCommand, ReviewCommandError, ReviewCommandOutput,
-    ReviewConfig, ReviewConfigError, ReviewEffect, ReviewError, ReviewOutcome, ReviewRequest,
-    Reviewer, ReviewerKind, ReviewerSpec, StepResult,
+    ModelApi, ModelConfig, OnFailure, ReEvaluation, Review, ReviewCommand, ReviewCommandError,
+    ReviewCommandOutput, ReviewConfig, ReviewConfigError, ReviewEffect, ReviewError, ReviewOutcome,
+    ReviewRequest, Reviewer, ReviewerKind, ReviewerSpec, StepResult,
 };
 use guardian_rules::{AllowedDecision, Cause, Decision, Verdict};
 
@@ -398,6 +399,7 @@ impl ReviewCommand for Reads {
         Ok(ReviewCommandOutput {
             exit_code: Some(0),
             stdout,
+            stderr: Vec::new(),
         })
     }
 }
@@ -422,9 +424,43 @@ fn check_config(chain: &[&str], expect: Result<Vec<ReviewerSpec>, ReviewConfigEr
     let chain = chain.iter().map(|one| (*one).to_owned()).collect();
     let config = ReviewConfig {
         chain,
+        model: Some(model_config()),
         ..ReviewConfig::default()
     };
     assert_eq!(config.reviewers(), expect);
+}
+
+fn model_config() -> ModelConfig {
+    ModelConfig {
+        api: ModelApi::Anthropic,
+        endpoint: "https://models.example/v1/messages".to_owned(),
+        model: "small".to_owned(),
+        api_key_env: None,
+        output: OutputMode::Schema,
+        max_input_tokens: 8_000,
+        max_output_tokens: 512,
+        max_turn_tokens: 100_000,
+    }
+}
+
+#[test]
+fn a_model_in_the_chain_needs_a_usable_configuration() {
+    let mut config = ReviewConfig {
+        chain: vec!["model".to_owned()],
+        ..ReviewConfig::default()
+    };
+    assert_eq!(config.reviewers(), Err(ReviewConfigError::NoModel));
+    config.model = Some(ModelConfig {
+        endpoint: "http://models.example".to_owned(),
+        ..model_config()
+    });
+    assert!(matches!(
+        config.reviewers(),
+        Err(ReviewConfigError::Model {
+            key: "endpoint",
+            ..
+        })
+    ));
 }
 
 #[test]

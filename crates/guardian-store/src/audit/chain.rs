@@ -225,7 +225,7 @@ fn verify(connection: &Connection, published: Option<&Head>) -> Result<Verificat
     let mut head = start;
     let mut rows_seen = 0;
     let mut first_bad = None;
-    let mut published_seen = published.is_none_or(|published| published.seq <= start.seq);
+    let mut published_seen = published.is_none_or(|published| *published == start);
     {
         let mut statement =
             transaction.prepare("SELECT seq, hash, body FROM audit ORDER BY seq")?;
@@ -262,11 +262,23 @@ fn verify(connection: &Connection, published: Option<&Head>) -> Result<Verificat
             }
         }
     }
-    if first_bad.is_none() && !published_seen {
-        let reason = "rows up to the published head are missing".to_owned();
-        first_bad = Some(BrokenChain {
-            seq: head.seq + 1,
-            reason,
+    if first_bad.is_none()
+        && !published_seen
+        && let Some(published) = published
+    {
+        // A note of a pruning is only as good as the rows after it: beyond a published head
+        // anybody could have written one.
+        first_bad = Some(if published.seq <= start.seq {
+            BrokenChain {
+                seq: start.seq,
+                reason: "the published head is among the rows that were pruned; give a newer one"
+                    .to_owned(),
+            }
+        } else {
+            BrokenChain {
+                seq: head.seq + 1,
+                reason: "rows up to the published head are missing".to_owned(),
+            }
         });
     }
     Ok(Verification {

@@ -23,6 +23,8 @@ pub enum AuditEvent {
     Revoke,
     /// A policy was loaded, or failed to load.
     Policy,
+    /// A person overruled an automatic reviewer's denial.
+    Overruled,
     /// A rollback.
     Rollback,
     /// A call was turned away for lack of room.
@@ -55,6 +57,7 @@ const NAMES: &[(AuditEvent, &str)] = &[
     (AuditEvent::Grant, "grant"),
     (AuditEvent::Revoke, "revoke"),
     (AuditEvent::Policy, "policy"),
+    (AuditEvent::Overruled, "overruled"),
     (AuditEvent::Rollback, "rollback"),
     (AuditEvent::Overload, "overload"),
     (AuditEvent::Session, "session"),

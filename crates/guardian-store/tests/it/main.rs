@@ -18,3 +18,5 @@ mod sessions;
 mod snapshots;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tampering;

@@ -1,11 +1,14 @@
-use guardian_review::HumanAnswer;
+use std::sync::Arc;
+
+use guardian_review::{HumanAnswer, Posted};
 
 use crate::error::HostError;
 use crate::wire::connection::Connection;
 use crate::wire::events::request_view;
 use crate::wire::types::{
-    ClearGrantsParams, ClearGrantsResult, EvaluateResult, ExecuteParams, GrantListResult,
-    GrantView, PendingParams, PendingResult, ResolveParams, ResolveResult, SessionParams,
+    ClearGrantsParams, ClearGrantsResult, DenialListResult, DenialView, EvaluateResult,
+    ExecuteParams, GrantListResult, GrantView, OverruleParams, OverruleResult, PendingParams,
+    PendingResult, ResolveParams, ResolveResult, SessionParams,
 };
 use crate::words;
 
@@ -53,8 +56,36 @@ pub(crate) async fn pending(
         .host
         .pending_permissions(params.session_id.as_deref());
     Ok(PendingResult {
-        requests: pending.iter().map(|posted| request_view(posted)).collect(),
+        requests: pending
+            .iter()
+            .map(|posted| {
+                let session = &posted.request.session_id;
+                let same = |other: &&Arc<Posted>| other.request.session_id == *session;
+                request_view(posted, pending.iter().filter(same).count() - 1)
+            })
+            .collect(),
     })
+}
+
+pub(crate) async fn list_denials(
+    connection: &Connection,
+    params: SessionParams,
+) -> Result<DenialListResult, HostError> {
+    let denials = connection.host.reviewer_denials(&params.session_id).await?;
+    Ok(DenialListResult {
+        denials: denials.iter().map(DenialView::of).collect(),
+    })
+}
+
+pub(crate) async fn overrule(
+    connection: &Connection,
+    params: OverruleParams,
+) -> Result<OverruleResult, HostError> {
+    let overruled = connection
+        .host
+        .overrule_denial(&params.session_id, &params.action)
+        .await?;
+    Ok(OverruleResult { overruled })
 }
 
 pub(crate) async fn list_session_grants(
