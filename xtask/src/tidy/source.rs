@@ -41,12 +41,17 @@ const BANS: &[Ban] = &[
             "crates/guardian-host/src/host.rs",
             "crates/guardian-host/src/sessions.rs",
             "crates/guardian-host/src/check.rs",
+            // The file that heads of the record are published to, named by the user.
+            "crates/guardian-host/src/audit_head.rs",
+            // The request of a review command in the data directory, and the program itself.
+            "crates/guardian-host/src/reviewers.rs",
             // The policy files, looked at before every decision.
             "crates/guardian-host/src/policies/file.rs",
             // The user's policy file, when an answer is to be remembered.
             "crates/guardian-host/src/policies/remember.rs",
-            // The terminal, and the file that `check --batch` names.
+            // The terminal, and the files that `check --batch` and `audit verify` name.
             "crates/guardian-cli/src/terminal.rs",
+            "crates/guardian-cli/src/commands/audit.rs",
             "crates/guardian-cli/src/commands/check.rs",
             // Looks at guardian's own data directory and configuration.
             "crates/guardian-cli/src/commands/doctor.rs",

@@ -53,7 +53,7 @@ fn following_shows_a_call_as_it_ends() {
     // Bounded from outside: a follower that shows nothing must not hold the tests.
     let guardian = world.guardian();
     let mut follower = std::process::Command::new("timeout")
-        .arg("60")
+        .arg("120")
         .arg(guardian.get_program())
         .args(["audit", "--follow", "--json", "--event", "call"])
         .env_clear()
