@@ -1,10 +1,11 @@
 // guardian for pi: every call of the model (and the user's `!` commands) is judged by guardian, and
 // pi's own tools run in it. Whatever goes wrong ends in a call that did not run.
-import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { type ExtensionAPI, type ExtensionContext, VERSION } from "@earendil-works/pi-coding-agent";
 
 import { Calls, type Ready } from "./calls.ts";
 import { CardDesk, type Card } from "./cards.ts";
 import { runCommand, words } from "./commands.ts";
+import { declarations } from "./declare.ts";
 import { HostProcess, type Link, PARENT_VARIABLE } from "./host.ts";
 import { guidance } from "./prompt.ts";
 import { childOf, RelayLink, RelayServer } from "./relay.ts";
@@ -118,6 +119,13 @@ export default function guardian(pi: ExtensionAPI): void {
     if (params.waiting) say(current, "A change of the policy that loosens something waits: `/guardian policy reload` accepts it.");
   };
 
+  /** The name by which guardian judges a tool of somebody else. */
+  const judgedAs = (name: string): string => (RESERVED.has(name.toLowerCase()) ? `pi:${name}` : name);
+  const foreign = () =>
+    declarations(
+      pi.getAllTools().flatMap((tool) => (owned.has(tool.name) || WRAPPERS.has(tool.name) ? [] : [{ tool, judgedAs: judgedAs(tool.name) }])),
+    );
+
   // ---- the session
 
   const open = async (ctx: ExtensionContext): Promise<Service> => {
@@ -139,7 +147,7 @@ export default function guardian(pi: ExtensionAPI): void {
       notify: notified,
       died: (why) => down(current, why),
     });
-    const session = new Session(link, ctx.sessionManager.getSessionId(), ctx.cwd, shown);
+    const session = new Session(link, ctx.sessionManager.getSessionId(), ctx.cwd, shown, foreign);
     const ready = () => session.ready();
     const opened: Service = { link, session, ready, calls: new Calls(link, ready) };
     opened.relay = await RelayServer.listen(link, ready);
@@ -149,6 +157,10 @@ export default function guardian(pi: ExtensionAPI): void {
 
   pi.on("session_start", async (_event, ctx) => {
     current = ctx;
+    if (before(VERSION, 0, 86)) {
+      const gap = before(VERSION, 0, 83) ? "the RPC command `bash` runs past guardian" : "a `!` command may run past guardian when it fails";
+      say(ctx, `pi ${VERSION} is older than 0.86: ${gap}.`, "warning");
+    }
     try {
       service = await open(ctx);
       if (!service.session) return status("the parent's");
@@ -229,8 +241,7 @@ export default function guardian(pi: ExtensionAPI): void {
     }
     if (WRAPPERS.has(toolName) && isPis(toolName)) return undefined;
     const args = structuredClone(input);
-    const name = RESERVED.has(toolName.toLowerCase()) ? `pi:${toolName}` : toolName;
-    const result = await serving().calls.permit({ toolCallId, toolName: name, args, ctx, signal: ctx.signal });
+    const result = await serving().calls.permit({ toolCallId, toolName: judgedAs(toolName), args, ctx, signal: ctx.signal });
     if (!result.ok) return { block: true, reason: failureText(result) };
     permitted.set(toolCallId, hashOf(args));
     return undefined;
@@ -283,3 +294,9 @@ export default function guardian(pi: ExtensionAPI): void {
     },
   });
 }
+
+/** `version` is before `major.minor`. */
+const before = (version: string, major: number, minor: number): boolean => {
+  const [own = 0, second = 0] = version.split(".").map(Number);
+  return own < major || (own === major && second < minor);
+};

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 
 import type { Link } from "./host.ts";
 import { WireError } from "./rpc.ts";
-import type { SessionView } from "./wire.d.ts";
+import type { DeclaredToolView, SessionView } from "./wire.d.ts";
 
 /** Which session a link serves, and where it works. */
 export interface Place {
@@ -20,15 +20,19 @@ export class Session {
   #piSession: string;
   #cwd: string;
   #changed: (view: SessionView) => void;
+  #declare: () => DeclaredToolView[];
+  #declaredFor: number | undefined;
   #ready: { generation: number; place: Place; turnId: string | undefined } | undefined;
   #preparing: Promise<void> | undefined;
   #prompt: string | undefined;
 
-  constructor(link: Link, piSession: string, cwd: string, changed: (view: SessionView) => void) {
+  /** `declare` names what other tools touch; asked once per host, before its first turn. */
+  constructor(link: Link, piSession: string, cwd: string, changed: (view: SessionView) => void, declare: () => DeclaredToolView[] = () => []) {
     this.#link = link;
     this.#piSession = piSession;
     this.#cwd = cwd;
     this.#changed = changed;
+    this.#declare = declare;
   }
 
   /** Begins a turn with the user's words, ending one that was left. */
@@ -79,6 +83,11 @@ export class Session {
     }
     const ready = this.#ready;
     if (this.#prompt === undefined || ready.turnId) return;
+    if (this.#declaredFor !== generation) {
+      const tools = this.#declare();
+      if (tools.length) await this.#link.request("extractors.register", { tools });
+      this.#declaredFor = generation;
+    }
     const begin = { sessionId: ready.place.sessionId, userMessage: this.#prompt, newPrompt };
     ready.turnId = (await this.#link.request("session.beginTurn", begin)).turnId;
   }

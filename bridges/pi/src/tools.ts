@@ -17,6 +17,7 @@ import type { Calls, Ready } from "./calls.ts";
 import { listDirectory, otherSpellings, resolvePath } from "./paths.ts";
 import { bashTimeout, editDetails, findText, grepText, type Image, LONGEST_TIMEOUT, readResult, type Text } from "./results.ts";
 import type { Seals } from "./seal.ts";
+import { moveSpill } from "./spill.ts";
 import { changedArguments, failureText } from "./words.ts";
 import type { ExecuteResult } from "./wire.d.ts";
 
@@ -153,7 +154,12 @@ export function ownTools(cwd: string, workshop: () => Workshop): Definition[] {
       sealed(shop, "bash", id, params);
       const operations = bashOperations(shop, id, ctx);
       const definition = createBashToolDefinition(ctx.cwd, { operations, exposeSessionEnvironment: false });
-      return definition.execute(id, params, signal, update, ctx);
+      const { scratch } = await shop.ready();
+      try {
+        return withSpill(await definition.execute(id, params, signal, update, ctx), scratch);
+      } catch (error) {
+        throw new Error(moveSpill((error as Error).message, scratch).text);
+      }
     },
     {
       parameters: bashParameters(createBashToolDefinition(cwd).parameters),
@@ -164,6 +170,20 @@ export function ownTools(cwd: string, workshop: () => Workshop): Definition[] {
     },
   );
   return [read, write, edit, bash, grep, find, ls];
+}
+
+/** A result whose cut output lies where the model may read it. */
+function withSpill(result: any, scratch: string): any {
+  const block = result.content?.find((one: any) => one.type === "text");
+  const { text, from, to } = moveSpill(block?.text ?? "", scratch);
+  if (!from) return result;
+  const rename = (value: any, key: string) => (value?.[key] === from ? { ...value, [key]: to } : value);
+  return {
+    ...result,
+    content: result.content.map((one: any) => (one === block ? { ...one, text } : one)),
+    details: rename(result.details, "fullOutputPath"),
+    structuredContent: rename(result.structuredContent, "full_output_path"),
+  };
 }
 
 /** pi's schema with the limit that holds here. */

@@ -449,6 +449,52 @@ export interface SettingsSetParams {
 /** Result of `commandShells.list` (SPEC §10). */
 export type CommandShellsResult = unknown;
 
+/** Parameters of `extractors.register`. */
+export interface ExtractorsRegisterParams {
+  /** Tools whose bodies run in the client. */
+  tools: DeclaredToolView[];
+}
+
+/** What a client declares about one of its tools. Its effects stay unknown: a declaration adds facts, it never proves that there are no others. */
+export interface DeclaredToolView {
+  /** Its name; none of guardian's own, none that starts with `plugin_` or `mcp_`. */
+  name: string;
+  /** Its risk; `low` counts as `medium`, which it is when missing. */
+  risk?: DeclaredRisk | null;
+  /** Where in its arguments what it touches stands. */
+  facts: DeclaredFacts;
+}
+
+/** A declared risk. */
+export type DeclaredRisk = "low" | "medium" | "high";
+
+/** Where in the arguments of a tool what it touches stands. */
+export interface DeclaredFacts {
+  /** Paths. */
+  paths?: DeclaredPathView[];
+  /** JSON pointer to shell text. */
+  command?: string | null;
+  /** JSON pointer to a URL. */
+  url?: string | null;
+}
+
+/** A path argument, a string or an array of strings. */
+export interface DeclaredPathView {
+  /** JSON pointer into the arguments. */
+  pointer: string;
+  /** What the tool does to it. */
+  access: DeclaredAccess;
+}
+
+/** What a tool does to a path. */
+export type DeclaredAccess = "read" | "list" | "write" | "delete" | "execute";
+
+/** Result of `extractors.register`. */
+export interface ExtractorsRegisterResult {
+  /** Number of declared tools in this host. */
+  registered: number;
+}
+
 /** Parameters that may name a session. */
 export interface OptionalSessionParams {
   /** The session; without one, what holds without a workspace (`policy.show`), or every session (`policy.reload`). */
@@ -763,6 +809,7 @@ export interface Methods {
   "settings.get": { params: NoParams; result: SettingsResult };
   "settings.set": { params: SettingsSetParams; result: SettingsResult };
   "commandShells.list": { params: NoParams; result: CommandShellsResult };
+  "extractors.register": { params: ExtractorsRegisterParams; result: ExtractorsRegisterResult };
   "policy.show": { params: OptionalSessionParams; result: PolicyShowResult };
   "policy.reload": { params: OptionalSessionParams; result: PolicyShowResult };
   "review.list": { params: SessionParams; result: ReviewListResult };

@@ -7,6 +7,7 @@ import { after, test } from "node:test";
 
 import { Calls } from "../src/calls.ts";
 import { CardDesk, type Card, choicesOf, titleOf } from "../src/cards.ts";
+import { declarations } from "../src/declare.ts";
 import { findGuardian } from "../src/find.ts";
 import { HostProcess } from "../src/host.ts";
 import { listDirectory, otherSpellings, resolvePath } from "../src/paths.ts";
@@ -14,6 +15,7 @@ import { RelayLink, RelayServer } from "../src/relay.ts";
 import { bashTimeout, editDetails, findText, grepText, readResult } from "../src/results.ts";
 import { hashOf, Seals } from "../src/seal.ts";
 import { Session, sessionIdFor } from "../src/session.ts";
+import { moveSpill } from "../src/spill.ts";
 import { failureText } from "../src/words.ts";
 
 const guardian = process.env.GUARDIAN_BIN;
@@ -227,6 +229,59 @@ test("results look as pi's own", () => {
   assert.deepEqual(bashTimeout(0.5), { timeout: 1, timeoutMs: 500 });
   assert.deepEqual(bashTimeout(9000), { timeout: 300 });
   assert.throws(() => bashTimeout(-1));
+});
+
+test("cut output is moved to scratch, and not through a link", () => {
+  const { dir, cwd } = world();
+  const cut = (name: string) => {
+    fs.writeFileSync(path.join(dir, name), "all of it\n");
+    return `tail\n\n[Showing lines 3-4 of 4. Full output: ${path.join(dir, name)}]`;
+  };
+  const moved = moveSpill(cut("pi-bash-0a1b.log"), cwd);
+  const to = path.join(cwd, "tool-output/pi-bash-0a1b.log");
+  assert.equal(moved.text, `tail\n\n[Showing lines 3-4 of 4. Full output: ${to}]`);
+  assert.equal(fs.readFileSync(to, "utf8"), "all of it\n");
+  fs.rmSync(path.join(cwd, "tool-output"), { recursive: true });
+  fs.mkdirSync(path.join(dir, "elsewhere"));
+  fs.symlinkSync(path.join(dir, "elsewhere"), path.join(cwd, "tool-output"));
+  const text = cut("pi-bash-2c3d.log");
+  assert.equal(moveSpill(text, cwd).text, text);
+  assert.deepEqual(fs.readdirSync(path.join(dir, "elsewhere")), []);
+});
+
+test("schemas say what other tools touch", () => {
+  const tool = (name: string, properties: object) => ({ tool: { name, parameters: { type: "object", properties } }, judgedAs: name });
+  const text = { type: "string" };
+  assert.deepEqual(
+    declarations([
+      tool("fetch", { url: text, depth: { type: "number" } }),
+      tool("save", { file_path: text, content: text, files: { type: "array", items: text } }),
+      tool("run", { command: text, cwd: text }),
+      tool("powershell", { command: text }),
+      tool("think", { thought: text }),
+      tool("mcp__files__read", { path: text }),
+      tool("a b", { path: text }),
+      tool("SAVE", { path: text }),
+    ]),
+    [
+      { name: "fetch", facts: { paths: [], url: "/url" } },
+      { name: "save", facts: { paths: [{ pointer: "/file_path", access: "write" }, { pointer: "/files", access: "write" }] } },
+      { name: "run", facts: { paths: [{ pointer: "/cwd", access: "write" }], command: "/command" } },
+    ],
+  );
+});
+
+test("a declared path of another tool is judged", async () => {
+  const { cwd, env } = world();
+  const link = new HostProcess({ wanted: guardian, cwd, attended: false, env, notify: () => {}, died: () => {} });
+  const declared = [{ name: "save", facts: { paths: [{ pointer: "/path", access: "write" as const }] } }];
+  const session = new Session(link, "declares", cwd, () => {}, () => declared);
+  const calls = new Calls(link, () => session.ready());
+  await session.begin("work");
+  const permit = (args: object) => calls.permit({ toolCallId: JSON.stringify(args), toolName: "save", args, ctx: {} as any, signal: undefined });
+  assert.match(failureText(await permit({ path: "~/.ssh/id_rsa" })), /rule floor.sensitive-path/);
+  assert.match(failureText(await permit({ path: "a.txt" })), /nobody is there/);
+  await link.stop();
 });
 
 test("a denial names the rule, and a missing person is not a broken rule", () => {

@@ -298,7 +298,8 @@ impl Host {
         let caller = self.caller(&passage.session).await;
         let policy = self.policy_of(&passage.session).await?;
         let verdict = self.judge.decide(facts, &caller, overwrite, &policy);
-        passage.record.judged(facts, &verdict, policy.version());
+        let version = self.judge.version(&policy);
+        passage.record.judged(facts, &verdict, &version);
         passage.record.external = external_path(facts, &verdict, &caller);
         Ok(verdict)
     }

@@ -45,6 +45,8 @@ pub struct Host {
     pub(crate) calls: Calls,
     pub(crate) path_order: PathOrder,
     pub(crate) vision: AtomicBool,
+    /// A turn has begun in this process.
+    pub(crate) turn_began: AtomicBool,
     pub(crate) login: LoginEnvironment,
     pub(crate) environment_rules: EnvironmentRules,
     pub(crate) shells: ShellCatalogue,
@@ -161,6 +163,7 @@ impl Host {
             calls: Calls::default(),
             path_order: PathOrder::default(),
             vision: AtomicBool::new(false),
+            turn_began: AtomicBool::new(false),
             login: LoginEnvironment::new(config.environment.clone()),
             environment_rules: rules,
             supervisor,

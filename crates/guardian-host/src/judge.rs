@@ -1,24 +1,46 @@
 //! Extraction and evaluation together: the one code path by which the gate,
 //! `permissions.evaluate` and `guardian check` decide.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{PoisonError, RwLock};
 
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{
-    ArgumentError, ExtractError, Extraction, ExtractorRegistry, FactContext, Facts, PathClasses,
-    PathProbe, ProbeLog, RawArgs, RootPaths, ToolCall, ToolInput,
+    ArgumentError, DeclaredExtractor, ExtractError, Extraction, ExtractorRegistry, FactContext,
+    Facts, PathClasses, PathProbe, ProbeLog, RawArgs, RegisterError, RootPaths, ToolCall,
+    ToolInput,
 };
 use guardian_rules::{
-    Grant, OperatingMode, PermissionMode, SandboxState, Situation, Verdict, tool_kind, tool_risk,
+    Grant, OperatingMode, PermissionMode, SandboxState, Situation, ToolRisk, Verdict, tool_kind,
+    tool_risk,
 };
 
+use crate::error::{ErrorCode, HostError};
 use crate::policies::PolicyInForce;
 
 /// Everything that turns a call into facts. Built once, shared by all calls.
 pub struct Judge {
-    registry: ExtractorRegistry,
+    tools: RwLock<Tools>,
     classes: PathClasses,
     catalogue: &'static Catalogue,
+}
+
+/// The tools that facts are known of.
+struct Tools {
+    registry: ExtractorRegistry,
+    declared: Vec<DeclaredTool>,
+    risks: BTreeMap<String, ToolRisk>,
+    /// Hash of what was declared; part of the policy's version.
+    digest: Option<String>,
+}
+
+/// What a client declared about one of its tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredTool {
+    /// Where in its arguments what it touches stands.
+    pub extractor: DeclaredExtractor,
+    /// Medium or high.
+    pub risk: ToolRisk,
 }
 
 /// Who calls, as the session's row and the host's state say at this moment.
@@ -75,7 +97,12 @@ impl Judge {
     #[must_use]
     pub fn builtin() -> Self {
         Self {
-            registry: ExtractorRegistry::builtin(),
+            tools: RwLock::new(Tools {
+                registry: ExtractorRegistry::builtin(),
+                declared: Vec::new(),
+                risks: BTreeMap::new(),
+                digest: None,
+            }),
             classes: PathClasses::from_default(),
             catalogue: Catalogue::builtin(),
         }
@@ -87,10 +114,65 @@ impl Judge {
         &self.classes
     }
 
-    /// The extractors.
+    /// Number of tools that were declared.
     #[must_use]
-    pub fn registry(&self) -> &ExtractorRegistry {
-        &self.registry
+    pub fn declared(&self) -> usize {
+        self.read().declared.len()
+    }
+
+    /// Adds declared tools: all of them, or none. Returns how many there are now. Who may do so,
+    /// and when, is the host's to check.
+    ///
+    /// # Errors
+    /// `CONFLICT` for a name that is declared already, `INVALID_PARAMS` for one that nobody may
+    /// take or that is no tool name.
+    pub fn declare(&self, more: Vec<DeclaredTool>) -> Result<usize, HostError> {
+        let mut tools = self.tools.write().unwrap_or_else(PoisonError::into_inner);
+        let mut declared = tools.declared.clone();
+        declared.extend(more);
+        let mut registry = ExtractorRegistry::builtin();
+        let mut risks = BTreeMap::new();
+        let mut hasher = blake3::Hasher::new();
+        for (index, tool) in declared.iter().enumerate() {
+            registry
+                .register(Box::new(tool.extractor.clone()))
+                .map_err(|error| {
+                    let code = match error {
+                        RegisterError::Duplicate(_) => ErrorCode::Conflict,
+                        _ => ErrorCode::InvalidParams,
+                    };
+                    let index = index.saturating_sub(tools.declared.len());
+                    HostError::new(code, error.to_string())
+                        .with("pointer", format!("/tools/{index}/name"))
+                })?;
+            risks.insert(tool.extractor.tool.clone(), tool.risk);
+            hasher.update(format!("{tool:?}\n").as_bytes());
+        }
+        let count = declared.len();
+        *tools = Tools {
+            registry,
+            declared,
+            risks,
+            digest: (count > 0).then(|| hasher.finalize().to_hex().to_string()),
+        };
+        Ok(count)
+    }
+
+    /// Version of a policy together with what was declared about tools: equal versions decide
+    /// equally.
+    #[must_use]
+    pub fn version(&self, policy: &PolicyInForce) -> String {
+        match &self.read().digest {
+            None => policy.version().to_owned(),
+            Some(digest) => {
+                let both = format!("{}\n{digest}", policy.version());
+                blake3::hash(both.as_bytes()).to_hex().to_string()
+            }
+        }
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Tools> {
+        self.tools.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Typed input and facts of a call. Blocking: the probe looks at the disk.
@@ -111,7 +193,7 @@ impl Judge {
             classes: &self.classes,
             catalogue: self.catalogue,
         };
-        match self.registry.extract(call, &context) {
+        match self.read().registry.extract(call, &context) {
             Ok(extraction) => Ok(extraction),
             Err(ExtractError::Argument(error)) => Err(Refused::Arguments(Box::new(error))),
             Err(ExtractError::WorkspaceRequired) => Err(Refused::Workspace),
@@ -129,13 +211,20 @@ impl Judge {
             grants: caller.grants.clone(),
             delegate: caller.delegate.clone(),
             tool_kind: tool_kind(tool),
-            tool_risk: tool_risk(tool),
+            tool_risk: self.risk(tool),
             attended: caller.attended,
             sandbox: caller.sandbox,
             accepted_commands: caller.accepted_commands.clone(),
             snapshot_possible: overwrite.snapshot_possible,
             overwrites_unread: overwrite.unread,
         }
+    }
+
+    /// The risk of a tool: declared, or its own.
+    #[must_use]
+    pub fn risk(&self, tool: &str) -> ToolRisk {
+        let declared = self.read().risks.get(tool).copied();
+        declared.map_or_else(|| tool_risk(tool), |risk| risk.max(tool_risk(tool)))
     }
 
     /// Decides about facts.

@@ -15,6 +15,7 @@ pub mod calls;
 mod changes;
 pub mod check;
 mod config;
+mod declared;
 mod error;
 mod events;
 mod execute;

@@ -312,6 +312,8 @@ impl Host {
             store.begin_turn(&of, new)
         })
         .await?;
+        self.turn_began
+            .store(true, std::sync::atomic::Ordering::Release);
         self.emit_session_change(id.as_str(), "turnStarted");
         let (shell_id, shell_dialect) = shell.unzip();
         Ok(TurnInfo {

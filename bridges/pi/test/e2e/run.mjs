@@ -10,6 +10,8 @@ import { start } from "./mock-openai-chat.mjs";
 const here = import.meta.dirname;
 const bridge = path.join(here, "../../src/index.ts");
 const guardian = process.env.GUARDIAN_BIN;
+// The README's texts are those of these runs.
+const readme = process.env.README && fs.readFileSync(process.env.README, "utf8");
 const own = (name) => path.join(here, name);
 
 const POLICY = `version = 1
@@ -51,8 +53,8 @@ const record = (r, test, what) => r.audit.some(test) || `not on record: ${what} 
 const scenarios = {
   "allow": { short: true, turns: bash(ALLOW), args: print, check: (r) => [ran(r, "made.txt"), reads(r, /^hi\n?$/), record(r, (row) => row.toolName === "Bash" && row.event === "call" && row.ok, "the call")] },
   "deny": { short: true, denial: true, turns: bash(DENY), args: print, check: (r) => [ran(r), reads(r, /no-tar.*archives are made by the release job/s), record(r, (row) => row.decision === "deny" && row.toolName === "Bash", "the denial")] },
-  "ask-no-ui": { short: true, denial: true, turns: bash(ASK), args: print, check: (r) => [ran(r), reads(r, /nobody is there.*running pi interactively/s)] },
-  "ask-allowed": { short: true, turns: bash(ASK), args: rpc, rpc: prompt, on: picks("Allow once"), check: (r) => [ran(r, "made.txt"), asked(r, 1), record(r, (row) => row.decidedBy === "human", "the answer")] },
+  "ask-no-ui": { short: true, readme: true, denial: true, turns: bash(ASK), args: print, check: (r) => [ran(r), reads(r, /nobody is there.*running pi interactively/s)] },
+  "ask-allowed": { short: true, readme: true, turns: bash(ASK), args: rpc, rpc: prompt, on: picks("Allow once"), check: (r) => [ran(r, "made.txt"), asked(r, 1), record(r, (row) => row.decidedBy === "human", "the answer")] },
   "ask-denied": { denial: true, turns: bash(ASK), args: rpc, rpc: prompt, on: picks("Deny"), check: (r) => [ran(r), asked(r, 1), reads(r, /the user denied permission/)] },
   "ask-cancelled": { turns: bash(ASK), args: rpc, rpc: prompt, on: picks(undefined), check: (r) => [ran(r), reads(r, /denied/)] },
   "ask-other-words": { turns: bash(ASK), args: rpc, rpc: prompt, on: picks("allow once"), check: (r) => [ran(r), reads(r, /denied/)] },
@@ -67,6 +69,7 @@ const scenarios = {
   "exit-3": { turns: bash("touch made.txt; echo out; echo err >&2; exit 3"), args: json, check: (r) => [ran(r, "made.txt"), reads(r, /out\n(.|\n)*Command exited with code 3/), r.isError[0] === true || "no error"] },
   "timeout": { turns: bash("touch made.txt; echo a; sleep 50", { timeout: 1 }), args: json, check: (r) => [reads(r, /a\n(.|\n)*timed out after 1 seconds/), r.ms < 45_000 || "it was waited for"] },
   "abort": { turns: bash("touch made.txt; echo started; sleep 50"), args: rpc, rpc: prompt, on: (m, w) => m.type === "tool_execution_update" && JSON.stringify(m).includes("started\\n") && w({ id: "a", type: "abort" }), check: (r) => [reads(r, /started(.|\n)*Command aborted/), r.ms < 45_000 || "it was waited for"] },
+  "long-output": { args: json, turns: [call({ name: "bash", args: { command: "touch made.txt; seq 5000" } }), { text: "done" }], check: (r) => [ran(r, "made.txt"), reads(r, /4999\n5000\n(.|\n)*Full output: <work>\/data\/scratch\/[^/]+\/tool-output\/pi-bash/)] },
   "parallel": { turns: [call(...[1, 2, 3].map((i) => ({ name: "bash", args: { command: i === 2 ? "tar --version; touch changed.txt" : `touch made.txt; sleep 0.${i}; echo p${i}` } }))), { text: "done" }], args: json, check: (r) => [ran(r, "made.txt"), !r.files.includes("changed.txt") || "the denied one ran", reads(r, /p1(.|\n)*no-tar(.|\n)*p3/)] },
   "nested": { args: ["--tools", "+codemode", ...json], extensions: ["builtin:codemode"], turns: [call({ name: "codemode", args: { code: `const a = await tools.bash({command: ${JSON.stringify(ALLOW)}}); let b; try { b = await tools.bash({command: "tar --version; touch changed.txt"}); } catch (e) { b = "ERR " + e.message; } return [a, b];` } }), { text: "done" }], check: (r) => [ran(r, "made.txt"), !r.files.includes("changed.txt") || "the denied one ran", reads(r, /no-tar/), record(r, (row) => row.toolCallId === "call_1/2" && row.decision === "deny", "the nested denial")] },
   "bad-arguments": { args: json, turns: [call({ name: "bash", args: { cmd: "x" } }, { name: "nosuch", args: {} }), { text: "done" }], check: (r) => [ran(r), r.isError.every(Boolean) || "no errors"] },
@@ -77,7 +80,7 @@ const scenarios = {
   "rival": { denial: true, turns: bash(ALLOW), args: json, before: [own("rival.ts")], env: { RIVAL_WHEN: "session_start" }, check: (r) => [ran(r), !/RIVAL/.test(r.text) || "the rival ran", reads(r, /taken over/)] },
   "user-bash": { short: true, turns: [{ text: "done" }], args: rpc, rpc: [{ id: "b1", type: "bash", command: ALLOW }], until: (m) => m.type === "response" && m.id === "b1", noModel: true, check: (r) => [ran(r, "made.txt"), r.bash?.output === "hi\n" || JSON.stringify(r.bash), record(r, (row) => row.toolName === "Bash" && row.ok, "the call")] },
   "user-bash-deny": { denial: true, turns: [{ text: "done" }], args: rpc, rpc: [{ id: "b1", type: "bash", command: DENY }], until: (m) => m.type === "response" && m.id === "b1", noModel: true, check: (r) => [ran(r), reads(r, /no-tar/)] },
-  "rollback": { short: true, turns: [call({ name: "write", args: { path: "made.txt", content: "one\n" } }), { text: "done" }], args: rpc, rpc: prompt, on: (m, w) => m.type === (process.env.PI_OLD === "1" ? "agent_end" : "agent_settled") && w(command("/guardian rollback last")), until: (m) => m.type === "extension_ui_request" && m.method === "notify" && /taken back/.test(m.message), check: (r) => [ran(r), says(r, /made\.txt: taken back/)] },
+  "rollback": { short: true, readme: true, turns: [call({ name: "write", args: { path: "made.txt", content: "one\n" } }), { text: "done" }], args: rpc, rpc: prompt, on: (m, w) => m.type === (process.env.PI_OLD === "1" ? "agent_end" : "agent_settled") && w(command("/guardian rollback last")), until: (m) => m.type === "extension_ui_request" && m.method === "notify" && /taken back/.test(m.message), check: (r) => [ran(r), says(r, /made\.txt: taken back/)] },
   "commands": { turns: [{ text: "done" }], noModel: true, args: rpc, rpc: [command("/guardian mode auto"), command("/guardian grants"), command("/guardian policy"), command("/guardian audit 3"), command("/guardian nonsense")], until: (m) => m.type === "extension_ui_request" && m.method === "notify" && /no `\/guardian nonsense`/.test(m.message), check: (r) => [says(r, /Mode: auto/), says(r, /No grants/), says(r, /Preset standard, 3 rule/), r.ui.some((m) => m.method === "setStatus" && m.statusText === "guardian: auto") || `status: ${JSON.stringify(r.ui.filter((m) => m.method === "setStatus"))}`] },
   "subagent": { turns: [call({ name: "subagent", args: { task: "go" } }), call({ name: "bash", args: { command: ALLOW } }, { name: "bash", args: { command: "git reset --hard; touch changed.txt" } }), { text: "child done" }, { text: "done" }], args: rpc, rpc: prompt, on: picks("Allow once"), child: true, extensions: [own("subagent.ts")], check: (r) => [ran(r, "made.txt", "changed.txt"), asked(r, 2), r.ui.some((m) => m.method === "select" && /Subagent 1 asks/.test(m.title)) || "the card does not name the subagent", record(r, (row) => row.toolCallId === "child1/call_1" && row.ok, "the child's call")] },
   "package": { turns: bash(ALLOW), args: print, package: true, check: (r) => [ran(r, "made.txt")] },
@@ -126,6 +129,10 @@ async function runScenario(name, scenario) {
       files: ["made.txt", "changed.txt"].filter((file) => fs.existsSync(path.join(work.cwd, file))), ms: Date.now() - started,
     };
     const problems = scenario.check(report).filter((problem) => problem !== true);
+    const shown = [text, ...ui.filter((m) => m.method === "select" || m.method === "notify").map((m) => m.title ?? m.message)];
+    if (readme && scenario.readme && !shown.some((one) => readme.includes(one.replaceAll(work.cwd, "~/project").trim()))) {
+      problems.push(`the README does not show what is shown now:\n${shown.join("\n")}`);
+    }
     if (problems.length && stderr) problems.push(`stderr: ${stderr.slice(-600)}`);
     if (process.argv.includes("--show")) console.log(ui.filter((m) => m.method === "select" || m.method === "notify").map((m) => [m.title ?? m.message, ...(m.options ?? []).map((o) => `  > ${o}`)].join("\n")).join("\n"));
     return { text, ms: report.ms, problems };

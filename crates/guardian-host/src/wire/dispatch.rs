@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::connection::Connection;
 use super::methods::{
-    app, audit, jobs, permissions, policy, review, session, settings, tools, workspace,
+    app, audit, extractors, jobs, permissions, policy, review, session, settings, tools, workspace,
 };
 use super::types::{self, Role};
 use crate::error::HostError;
@@ -93,6 +93,7 @@ methods! {
     "settings.get", Operator, Plain, settings::get, types::NoParams => types::SettingsResult;
     "settings.set", Operator, Plain, settings::set, types::SettingsSetParams => types::SettingsResult;
     "commandShells.list", Operator, Plain, settings::command_shells, types::NoParams => types::CommandShellsResult;
+    "extractors.register", Operator, Plain, extractors::register, types::ExtractorsRegisterParams => types::ExtractorsRegisterResult;
     "policy.show", Operator, Plain, policy::show, types::OptionalSessionParams => types::PolicyShowResult;
     "policy.reload", Operator, Plain, policy::reload, types::OptionalSessionParams => types::PolicyShowResult;
     "review.list", Operator, Plain, review::list, types::SessionParams => types::ReviewListResult;

@@ -2,6 +2,7 @@
 
 pub(super) mod app;
 pub(super) mod audit;
+pub(super) mod extractors;
 pub(super) mod jobs;
 pub(super) mod permissions;
 pub(super) mod policy;

@@ -348,6 +348,81 @@ pub struct ToolsListResult {
     pub tools: Vec<ToolView>,
 }
 
+/// Parameters of `extractors.register`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct ExtractorsRegisterParams {
+    /// Tools whose bodies run in the client.
+    pub tools: Vec<DeclaredToolView>,
+}
+
+/// What a client declares about one of its tools. Its effects stay unknown: a declaration adds
+/// facts, it never proves that there are no others.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct DeclaredToolView {
+    /// Its name; none of guardian's own, none that starts with `plugin_` or `mcp_`.
+    pub name: String,
+    /// Its risk; `low` counts as `medium`, which it is when missing.
+    pub risk: Option<DeclaredRisk>,
+    /// Where in its arguments what it touches stands.
+    pub facts: DeclaredFacts,
+}
+
+/// A declared risk.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeclaredRisk {
+    /// Counts as medium.
+    Low,
+    /// Asked about unless policy allows.
+    Medium,
+    /// As Bash.
+    High,
+}
+
+/// Where in the arguments of a tool what it touches stands.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DeclaredFacts {
+    /// Paths.
+    pub paths: Vec<DeclaredPathView>,
+    /// JSON pointer to shell text.
+    pub command: Option<String>,
+    /// JSON pointer to a URL.
+    pub url: Option<String>,
+}
+
+/// A path argument, a string or an array of strings.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct DeclaredPathView {
+    /// JSON pointer into the arguments.
+    pub pointer: String,
+    /// What the tool does to it.
+    pub access: DeclaredAccess,
+}
+
+/// What a tool does to a path.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeclaredAccess {
+    /// Reads its content.
+    Read,
+    /// Reads names or metadata.
+    List,
+    /// Creates or changes it.
+    Write,
+    /// Removes it.
+    Delete,
+    /// Runs it.
+    Execute,
+}
+
+/// Result of `extractors.register`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ExtractorsRegisterResult {
+    /// Number of declared tools in this host.
+    pub registered: usize,
+}
+
 /// Result of `permissions.evaluate`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

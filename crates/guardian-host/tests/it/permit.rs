@@ -2,10 +2,14 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
+use guardian_facts::{AccessKind, DeclaredExtractor, DeclaredPath};
+use guardian_host::judge::DeclaredTool;
 use guardian_host::review::HumanAnswer;
-use guardian_host::rules::{OperatingMode, SessionPermissionMode};
-use guardian_host::store::{AuditFilter, Store, StoreOptions};
-use guardian_host::{ErrorCode, Event, EventSink, Host, SessionChange, ToolOutcome, ToolRequest};
+use guardian_host::rules::{OperatingMode, SessionPermissionMode, ToolRisk};
+use guardian_host::store::{AuditFilter, AuditRow, Store, StoreOptions};
+use guardian_host::{
+    ErrorCode, Event, EventSink, Host, HostError, SessionChange, ToolOutcome, ToolRequest,
+};
 use guardian_testkit::ProjectFixture;
 use serde_json::json;
 
@@ -101,6 +105,88 @@ async fn plan_mode_has_no_tools_of_the_client() {
     host.configure_session("s", plan).await.unwrap();
     let outcome = permit(&host).await;
     assert_eq!(outcome.error_code, Some(ErrorCode::ToolDisabledInPlan));
+}
+
+fn declares(name: &str) -> DeclaredTool {
+    DeclaredTool {
+        extractor: DeclaredExtractor {
+            tool: name.to_owned(),
+            paths: vec![DeclaredPath {
+                pointer: "/path".to_owned(),
+                access: AccessKind::Write,
+            }],
+            command: None,
+            url: None,
+        },
+        risk: ToolRisk::Medium,
+    }
+}
+
+#[tokio::test]
+async fn a_declared_path_is_judged_and_the_declaration_changes_the_policys_version() {
+    let fixture = ProjectFixture::new().unwrap();
+    let host = answering(&fixture, SessionPermissionMode::Auto, "allow-once").await;
+    let call = |id: &str, path: &str| {
+        let args = json!({ "path": path });
+        host.permit(ToolRequest::new("s", id, "make_file", args))
+    };
+    assert!(
+        call("before", "~/.ssh/id_rsa").await.unwrap().ok,
+        "nothing is known of it yet"
+    );
+    let count = host.register_extractors(vec![declares("make_file")]).await;
+    assert_eq!(count.unwrap(), 1);
+    let denied = call("after", "~/.ssh/id_rsa").await.unwrap();
+    assert!(denied.denied, "{denied:?}");
+    assert!(
+        call("c1", "a.txt").await.unwrap().ok,
+        "its effects are not known, so a person is asked"
+    );
+    let store = Store::open(StoreOptions::new(fixture.data())).unwrap();
+    let page = store.query_audit(&AuditFilter::newest()).unwrap();
+    let version = |id: &str| {
+        let of_call = |row: &&AuditRow| row.entry.tool_call.as_deref() == Some(id);
+        page.rows
+            .iter()
+            .find(of_call)
+            .unwrap()
+            .entry
+            .policy_version
+            .clone()
+    };
+    assert_ne!(version("before"), version("after"));
+    let recorded = |row: &AuditRow| {
+        row.entry
+            .event
+            .to_string()
+            .contains("extractors-registered")
+    };
+    assert!(page.rows.iter().any(recorded));
+}
+
+#[tokio::test]
+async fn a_declaration_shadows_nothing_and_comes_before_the_first_turn() {
+    let fixture = ProjectFixture::new().unwrap();
+    let host = answering(&fixture, SessionPermissionMode::Auto, "allow-once").await;
+    let code = |result: Result<usize, HostError>| result.unwrap_err().code;
+    for name in ["Bash", "bash", "mcp_files_read", "a b"] {
+        let tools = vec![declares("fine"), declares(name)];
+        assert_eq!(
+            code(host.register_extractors(tools).await),
+            ErrorCode::InvalidParams
+        );
+    }
+    let twice = host.register_extractors(vec![declares("fine"), declares("fine")]);
+    assert_eq!(code(twice.await), ErrorCode::Conflict);
+    assert_eq!(
+        host.register_extractors(vec![declares("fine")])
+            .await
+            .unwrap(),
+        1
+    );
+    host.begin_turn("s", None, true).await.unwrap();
+    let late = host.register_extractors(vec![declares("late")]);
+    assert_eq!(code(late.await), ErrorCode::Conflict);
 }
 
 #[tokio::test]
