@@ -149,11 +149,12 @@ impl Host {
             self.redactor.redact_text(&suggestion.toml) == suggestion.toml
                 && self.redactor.redact_text(&suggestion.sentence) == suggestion.sentence
         });
+        let policy_version = self.judge.version(&policy);
         let bound = Bound {
             call,
             facts,
             binding,
-            policy_version: policy.version(),
+            policy_version: &policy_version,
         };
         let action = self.action_hash(passage, &bound);
         let action = action.as_deref();
