@@ -3,6 +3,7 @@
 //! Classes are decided by name alone here; [`crate::FactContext::place`] adds what needs the
 //! machine (links, guardian's own files, the content of certificates).
 
+mod beneath;
 mod intersect;
 pub(crate) mod pattern_set;
 mod public_key;
@@ -12,8 +13,9 @@ use std::path::{Component, Path};
 use crate::Sensitivity;
 use crate::defaults::{ClassGroup, FactsConfig, FactsExtension};
 
-use pattern_set::{PatternSet, Subject};
+use pattern_set::{LastSteps, PatternSet, Subject};
 
+pub use beneath::{Hiding, NamesBeneath};
 pub use public_key::holds_only_public_keys;
 
 /// A class that a path can belong to.
@@ -78,6 +80,8 @@ pub struct PathClasses {
     path_texts: Vec<String>,
     excepts: PatternSet,
     except_groups: Vec<usize>,
+    /// Of the secret and the sensitive patterns: what walks leave out.
+    hidden_names: LastSteps,
 }
 
 impl PathClasses {
@@ -112,6 +116,7 @@ impl PathClasses {
         let mut path_texts = Vec::new();
         let mut excepts = PatternSet::default();
         let mut except_groups = Vec::new();
+        let mut hidden_names = LastSteps::default();
         let classes: [(Class, &[ClassGroup]); 3] = [
             (Class::Secret, &config.secret),
             (Class::Sensitive, &config.sensitive),
@@ -128,6 +133,9 @@ impl PathClasses {
                 });
                 for pattern in &group.paths {
                     paths.add(pattern)?;
+                    if class != Class::Protected {
+                        hidden_names.add(pattern)?;
+                    }
                     path_entries.push(Entry {
                         group: index,
                         tree: pattern.ends_with("/**"),
@@ -147,6 +155,7 @@ impl PathClasses {
             path_texts,
             excepts,
             except_groups,
+            hidden_names,
         })
     }
 

@@ -1,6 +1,8 @@
 //! Running the body of a permitted call, off the async threads.
 
+use std::ffi::OsStr;
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,7 +16,8 @@ use guardian_tools::bash::{
 };
 use guardian_tools::{
     Bound, BoundInput, BoundTarget, ChangePreview, ClassesHidden, FailureCode, FileLimits,
-    HiddenFiles, Permitted, SnapshotSink, ToolContext, ToolFailure, Vision, preview, run_file_tool,
+    HiddenFiles, HiddenNames, Hiding, Permitted, SnapshotSink, ToolContext, ToolFailure, Vision,
+    preview, run_file_tool,
 };
 
 use crate::admission::Slot;
@@ -103,7 +106,11 @@ impl Host {
             runtime: Arc::clone(&passage.runtime),
             cancel: BodyCancel(Arc::clone(&passage.in_flight.cancel)),
             roots: passage.session.roots.clone(),
-            policy: self.policy_of(&passage.session).await?,
+            // What judged the call also says what a walk leaves out.
+            policy: match &passage.policy {
+                Some(policy) => Arc::clone(policy),
+                None => self.policy_of(&passage.session).await?,
+            },
             time,
         })
     }
@@ -311,8 +318,32 @@ struct HiddenFromWalks<'h> {
 }
 
 impl HiddenFiles for HiddenFromWalks<'_> {
-    fn is_hidden(&self, canonical: &std::path::Path) -> bool {
-        self.classes.is_hidden(canonical) || self.policy.denies_read(canonical)
+    fn beneath<'a>(&'a self, directory: &Path) -> Box<dyn HiddenNames + 'a> {
+        let classes = self.classes.beneath(directory);
+        if !self.policy.has_read_denials() {
+            return classes;
+        }
+        Box::new(NamesHiddenByPolicy {
+            classes,
+            policy: self.policy,
+            directory: directory.to_owned(),
+        })
+    }
+}
+
+struct NamesHiddenByPolicy<'h> {
+    classes: Box<dyn HiddenNames + 'h>,
+    policy: &'h PolicyInForce,
+    directory: PathBuf,
+}
+
+impl HiddenNames for NamesHiddenByPolicy<'_> {
+    fn hiding(&self, name: &OsStr) -> Hiding {
+        match self.classes.hiding(name) {
+            Hiding::Hidden => Hiding::Hidden,
+            _ if self.policy.denies_read(&self.directory.join(name)) => Hiding::Hidden,
+            by_class => by_class,
+        }
     }
 }
 

@@ -383,20 +383,32 @@ impl Policy {
     /// besides secret files.
     #[must_use]
     pub fn denies_read(&self, path: &Path) -> bool {
-        let Some(text) = path.to_str() else {
-            return false;
-        };
-        self.rules.iter().any(|rule| {
-            rule.effect == RuleEffect::Deny
-                && !rule.needs_command()
-                && rule.when.is_none()
-                && rule.reads_files()
-                && rule.paths.as_ref().is_some_and(|paths| {
-                    paths
-                        .iter()
-                        .any(|glob| glob.matches(text, glob::Case::Fold).is_some())
-                })
+        // A name that is no text is compared as it is shown: never a way past a denial.
+        let text = path.to_string_lossy();
+        self.read_denials().any(|paths| {
+            paths
+                .iter()
+                .any(|glob| glob.matches(&text, glob::Case::Fold).is_some())
         })
+    }
+
+    /// There is a rule by which [`Self::denies_read`] may say yes. For walks, which ask of every
+    /// file.
+    #[must_use]
+    pub fn has_read_denials(&self) -> bool {
+        self.read_denials().next().is_some()
+    }
+
+    fn read_denials(&self) -> impl Iterator<Item = &[glob::PathGlob]> {
+        self.rules
+            .iter()
+            .filter(|rule| {
+                rule.effect == RuleEffect::Deny
+                    && !rule.needs_command()
+                    && rule.when.is_none()
+                    && rule.reads_files()
+            })
+            .filter_map(|rule| rule.paths.as_deref())
     }
 
     /// Rules for tests and `explain`, in the order layer, id.

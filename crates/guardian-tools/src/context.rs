@@ -1,8 +1,11 @@
 //! What a body may use besides its input: limits, cancellation, and the traits through which this
 //! crate reaches outward. The host implements them; tests do with a few lines.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+use guardian_facts::classes::Hiding;
 
 use crate::ToolFailure;
 
@@ -94,9 +97,15 @@ pub trait SnapshotSink: Send + Sync {
 /// Which files an implicit walk leaves out, whatever the ignore files say (SPEC §3: secret files
 /// and sensitive paths). Implemented over the path classes of guardian-facts.
 pub trait HiddenFiles: Send + Sync {
-    /// True when a walk must neither name nor open this file or descend into this directory.
-    /// `canonical` is absolute.
-    fn is_hidden(&self, canonical: &Path) -> bool;
+    /// What a walk leaves out of one directory (absolute, canonical). Asked once per directory.
+    fn beneath<'a>(&'a self, directory: &Path) -> Box<dyn HiddenNames + 'a>;
+}
+
+/// Which entries of one directory a walk leaves out.
+pub trait HiddenNames {
+    /// May a walk name and open this file, or descend into this directory? Asked of every entry:
+    /// must be cheap.
+    fn hiding(&self, name: &OsStr) -> Hiding;
 }
 
 /// Hides nothing. For tests and for walks beneath scratch, where the classes do not apply.
@@ -104,8 +113,14 @@ pub trait HiddenFiles: Send + Sync {
 pub struct NothingHidden;
 
 impl HiddenFiles for NothingHidden {
-    fn is_hidden(&self, _canonical: &Path) -> bool {
-        false
+    fn beneath<'a>(&'a self, _directory: &Path) -> Box<dyn HiddenNames + 'a> {
+        Box::new(Self)
+    }
+}
+
+impl HiddenNames for NothingHidden {
+    fn hiding(&self, _name: &OsStr) -> Hiding {
+        Hiding::Shown
     }
 }
 

@@ -1,9 +1,11 @@
 //! The body of Glob.
 
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
+use guardian_facts::classes::Hiding;
 use guardian_facts::input::GlobInput;
 use rustix::fs::AtFlags;
 use serde_json::json;
@@ -11,6 +13,7 @@ use serde_json::json;
 use crate::bind::{Bound, BoundTarget};
 use crate::contained::Contained;
 use crate::context::ToolContext;
+use crate::hidden::is_public;
 use crate::newest::{Age, Newest};
 use crate::output::ToolOutput;
 use crate::tag::nanoseconds;
@@ -183,18 +186,30 @@ struct Finder<'a> {
 
 impl Visitor for Finder<'_> {
     fn visit(&mut self, file: &WalkedFile<'_>, walk: &Walk<'_>) {
-        if !self.pattern.matches(file.relative, file.name) || walk.hides(file.relative) {
+        if !self.pattern.matches(file.relative, file.name) {
             return;
+        }
+        match file.hiding(walk) {
+            Hiding::Shown => {}
+            Hiding::Hidden => return,
+            Hiding::UnlessPublicKeys => {
+                if !file.open().is_ok_and(|handle| is_public(handle.as_fd())) {
+                    walk.count_hidden();
+                    return;
+                }
+            }
         }
         let Ok(stat) = rustix::fs::statat(file.directory, file.name, AtFlags::SYMLINK_NOFOLLOW)
         else {
             return;
         };
-        let age = Age::new(
-            nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
-            file.relative.to_owned(),
-        );
-        self.found.push(age, 1, ());
+        let time = nanoseconds(stat.st_mtime, stat.st_mtime_nsec);
+        if self.found.is_too_old(time) {
+            self.found.pass_over();
+        } else {
+            let age = Age::new(time, file.relative.to_owned());
+            self.found.push(age, 1, ());
+        }
     }
 
     fn enters(&self, directory: &Path) -> bool {

@@ -6,6 +6,7 @@ use std::path::Path;
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use guardian_facts::classes::Hiding;
 use guardian_facts::input::{GrepInput, OutputMode};
 use serde_json::{Value, json};
 
@@ -15,6 +16,7 @@ use crate::context::ToolContext;
 use crate::glob::{Pattern, shown_beneath};
 use crate::grep_file::{FileSearch, Found};
 use crate::grep_lines::Line;
+use crate::hidden::is_public;
 use crate::newest::{Age, Newest};
 use crate::output::ToolOutput;
 use crate::tag::nanoseconds;
@@ -195,8 +197,11 @@ impl Visitor for Grepper<'_> {
         if self
             .include
             .is_some_and(|include| !include.matches(file.relative, file.name))
-            || walk.hides(file.relative)
         {
+            return;
+        }
+        let hiding = file.hiding(walk);
+        if hiding == Hiding::Hidden {
             return;
         }
         if file.is_link {
@@ -207,10 +212,15 @@ impl Visitor for Grepper<'_> {
             }
             return;
         }
-        let Ok(handle) = crate::grep_file::open(file.directory, file.name) else {
+        let Ok(handle) = file.open() else {
             walk.count_unreadable();
             return;
         };
+        // What is looked at is what is searched: the same handle.
+        if hiding == Hiding::UnlessPublicKeys && !is_public(handle.as_fd()) {
+            walk.count_hidden();
+            return;
+        }
         let age = || {
             rustix::fs::fstat(&handle)
                 .map_or(0, |stat| nanoseconds(stat.st_mtime, stat.st_mtime_nsec))

@@ -1,14 +1,13 @@
 //! Searching one opened file.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 
 use grep_regex::RegexMatcher;
 use grep_searcher::Searcher;
 use guardian_facts::input::{GrepInput, OutputMode};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::context::ToolContext;
@@ -32,14 +31,6 @@ const AT_ONCE: usize = 1024 * 1024;
 /// The longest line, and in multi-line mode the largest file.
 pub(crate) const MAX_HEAP: usize = 64 * 1024 * 1024;
 const FIRST_READ: usize = 64 * 1024;
-
-/// Opens a regular file of a directory. A FIFO or device that took its name meanwhile does not
-/// block, and is not read.
-pub(crate) fn open(directory: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
-    let flags =
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    rustix::fs::openat(directory, name, flags, Mode::empty())
-}
 
 /// Searches files one after the other, with buffers that are used again.
 pub(crate) struct FileSearch {

@@ -1,11 +1,19 @@
 //! What walks leave out whatever the ignore files say: secret files, sensitive paths, and
 //! guardian's own files.
 
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use guardian_facts::classes::{Hiding, NamesBeneath, holds_only_public_keys};
 use guardian_facts::{PathClasses, RootPaths};
+use rustix::fs::FileType;
 
-use crate::context::HiddenFiles;
+use crate::context::{HiddenFiles, HiddenNames};
+use crate::file::read_whole;
+
+/// Key files larger than this are not looked into, and stay hidden.
+const LARGEST_PUBLIC: u64 = 1024 * 1024;
 
 /// [`HiddenFiles`] over the path classes of guardian-facts.
 #[derive(Debug, Clone, Copy)]
@@ -23,24 +31,68 @@ impl<'a> ClassesHidden<'a> {
 }
 
 impl HiddenFiles for ClassesHidden<'_> {
-    fn is_hidden(&self, canonical: &Path) -> bool {
-        if canonical.starts_with(&self.roots.scratch) {
-            return false;
+    fn beneath<'a>(&'a self, directory: &Path) -> Box<dyn HiddenNames + 'a> {
+        if directory.starts_with(&self.roots.scratch) {
+            return Box::new(crate::context::NothingHidden);
         }
-        self.classes
-            .is_hidden_from_walks(canonical, &self.roots.home)
-            || self.roots.is_guardian_file(canonical)
+        let meets_guardian =
+            self.roots.is_guardian_file(directory) || self.roots.holds_guardian_files(directory);
+        Box::new(ClassNames {
+            names: self.classes.names_beneath(directory, &self.roots.home),
+            roots: self.roots,
+            guardian: meets_guardian.then(|| directory.to_owned()),
+        })
     }
 }
 
-/// Paths beneath one walk: absolute ones are built only where somebody asks.
+struct ClassNames<'a> {
+    names: NamesBeneath<'a>,
+    roots: &'a RootPaths,
+    /// The directory, where guardian's own files can be met in it.
+    guardian: Option<PathBuf>,
+}
+
+impl HiddenNames for ClassNames<'_> {
+    fn hiding(&self, name: &OsStr) -> Hiding {
+        if let Some(directory) = &self.guardian {
+            let path = directory.join(name);
+            if path.starts_with(&self.roots.scratch) {
+                return Hiding::Shown;
+            }
+            if self.roots.is_guardian_file(&path) {
+                return Hiding::Hidden;
+            }
+        }
+        self.names.hiding(name)
+    }
+}
+
+/// What one walk leaves out; absolute paths are built once per directory.
 pub(crate) struct HiddenBeneath<'a> {
     pub(crate) hidden: &'a dyn HiddenFiles,
     pub(crate) start: PathBuf,
 }
 
-impl HiddenBeneath<'_> {
-    pub(crate) fn is_hidden(&self, relative: &Path) -> bool {
-        self.hidden.is_hidden(&self.start.join(relative))
+impl<'a> HiddenBeneath<'a> {
+    pub(crate) fn names(&self, relative: &Path) -> Box<dyn HiddenNames + 'a> {
+        if relative.as_os_str().is_empty() {
+            self.hidden.beneath(&self.start)
+        } else {
+            self.hidden.beneath(&self.start.join(relative))
+        }
     }
+}
+
+/// Does the opened file hold certificates and public keys, and nothing else?
+pub(crate) fn is_public(file: BorrowedFd<'_>) -> bool {
+    let Ok(stat) = rustix::fs::fstat(file) else {
+        return false;
+    };
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return false;
+    }
+    let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+    read_whole(file.as_fd(), size, LARGEST_PUBLIC).is_ok_and(|bytes| {
+        bytes.is_some_and(|bytes| holds_only_public_keys(&bytes, bytes.len() as u64))
+    })
 }

@@ -54,12 +54,13 @@ mod write;
 pub use bind::{Binding, Bound, BoundContent, BoundInput, BoundTarget, Permitted, bind};
 pub use contained::{Contained, ContainedKind, Place};
 pub use context::{
-    Cancel, FileLimits, FileTags, HiddenFiles, NeverCancelled, NothingHidden, SnapshotSink,
-    ToolContext, Vision,
+    Cancel, FileLimits, FileTags, HiddenFiles, HiddenNames, NeverCancelled, NothingHidden,
+    SnapshotSink, ToolContext, Vision,
 };
 pub use diff::{Hunk, HunkLine, LineKind};
 pub use encoding::{Encoding, LineEnding};
 pub use failure::{FailureCode, ToolFailure};
+pub use guardian_facts::classes::Hiding;
 pub use hidden::ClassesHidden;
 pub use open::{Capabilities, Feature, Step, StepWatch, Unwatched};
 pub use output::{ChangeBefore, ChangeOperation, ChangeRecord, ToolOutput};

@@ -75,6 +75,11 @@ impl<T> Newest<T> {
         self.insert(Entry { age, weight, value });
     }
 
+    /// Counts one that is too old to be put in.
+    pub(crate) fn pass_over(&mut self) {
+        self.seen += 1;
+    }
+
     fn insert(&mut self, entry: Entry<T>) {
         self.weight += entry.weight;
         self.heap.push(entry);

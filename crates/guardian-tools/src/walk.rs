@@ -13,12 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
-use rustix::fs::{AtFlags, FileType, OFlags, RawDir};
+use guardian_facts::classes::Hiding;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use crate::ToolFailure;
 use crate::contained::Contained;
-use crate::context::ToolContext;
+use crate::context::{HiddenNames, ToolContext};
 use crate::hidden::HiddenBeneath;
 use crate::ignore_rules::{IgnoreLevel, IgnoreNames, is_default_directory, is_ignored};
 use crate::open::{OpenError, is_pseudo_file_system, open_beneath};
@@ -33,6 +34,31 @@ pub(crate) struct WalkedFile<'a> {
     pub(crate) relative: &'a Path,
     /// A symlink, which is never followed; else a regular file.
     pub(crate) is_link: bool,
+    hidden: Option<&'a dyn HiddenNames>,
+}
+
+impl WalkedFile<'_> {
+    /// Is it left out of walks? By its name alone, and counted if so; the content of one that is
+    /// [`Hiding::UnlessPublicKeys`] is for the caller to look at.
+    pub(crate) fn hiding(&self, walk: &Walk<'_>) -> Hiding {
+        let hiding = hiding(self.hidden, self.name);
+        if hiding == Hiding::Hidden || (hiding == Hiding::UnlessPublicKeys && self.is_link) {
+            walk.count_hidden();
+            return Hiding::Hidden;
+        }
+        hiding
+    }
+
+    /// Opens it. A FIFO or device that took its name meanwhile does not block, and is not read.
+    pub(crate) fn open(&self) -> Result<OwnedFd, Errno> {
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        rustix::fs::openat(self.directory, self.name, flags, Mode::empty())
+    }
+}
+
+fn hiding(names: Option<&dyn HiddenNames>, name: &OsStr) -> Hiding {
+    names.map_or(Hiding::Shown, |names| names.hiding(name))
 }
 
 /// Looks at files; one per thread.
@@ -180,21 +206,18 @@ impl Walk<'_> {
         cancelled || late
     }
 
-    /// Is the file (path from the start) left out of walks? Counts it if so.
-    pub(crate) fn hides(&self, relative: &Path) -> bool {
-        let hides = self
-            .hidden
-            .as_ref()
-            .is_some_and(|hidden| hidden.is_hidden(relative));
-        if hides {
-            self.hidden_count.fetch_add(1, Ordering::Relaxed);
-        }
-        hides
+    /// An entry is left out of the walk.
+    pub(crate) fn count_hidden(&self) {
+        self.hidden_count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Something could not be read.
     pub(crate) fn count_unreadable(&self) {
         self.unreadable_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn hidden_names(&self, relative: &Path) -> Option<Box<dyn HiddenNames + '_>> {
+        self.hidden.as_ref().map(|hidden| hidden.names(relative))
     }
 
     fn next_job(&self) -> Option<Job> {
@@ -262,6 +285,7 @@ impl Worker<'_> {
                     mut relative,
                     files,
                 } => {
+                    let hidden = self.walk.hidden_names(&relative);
                     for (name, is_link) in files {
                         if self.walk.must_stop() {
                             break;
@@ -272,6 +296,7 @@ impl Worker<'_> {
                             name: &name,
                             relative: &relative,
                             is_link,
+                            hidden: hidden.as_deref(),
                         };
                         visitor.visit(&file, self.walk);
                         relative.pop();
@@ -312,6 +337,7 @@ impl Worker<'_> {
             walk.count_unreadable();
         }
         let level = IgnoreLevel::below(level, &handle, &relative, &ignore_names);
+        let hidden = walk.hidden_names(&relative);
         let mut files = 0;
         let mut split: Vec<(OsString, bool)> = Vec::new();
         for &(from, to, kind) in &self.entries.spans {
@@ -326,7 +352,11 @@ impl Worker<'_> {
                 continue;
             }
             if is_directory {
-                if visitor.enters(&relative) && !walk.hides(&relative) {
+                if !visitor.enters(&relative) {
+                    // Nothing beneath it can be of interest.
+                } else if hiding(hidden.as_deref(), name) != Hiding::Shown {
+                    walk.count_hidden();
+                } else {
                     more.push(Job::Directory {
                         relative: relative.clone(),
                         level: level.clone(),
@@ -345,6 +375,7 @@ impl Worker<'_> {
                         name,
                         relative: &relative,
                         is_link,
+                        hidden: hidden.as_deref(),
                     },
                     walk,
                 );

@@ -4,7 +4,7 @@
 //! that lives for two milliseconds cannot pay. Nearly every pattern here holds a component without
 //! a wildcard, so one look-up per component of the path finds the few patterns worth trying.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::ClassError;
 
@@ -53,6 +53,33 @@ pub(crate) struct PatternSet {
     patterns: Vec<Pattern>,
     by_literal: HashMap<String, Vec<usize>>,
     without_literal: Vec<usize>,
+}
+
+/// The last steps of patterns. A pattern matches `directory/name` only if its last step matches
+/// `name`, or if it is a tree that `directory` belongs to already.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LastSteps {
+    literals: HashSet<String>,
+    others: Vec<Step>,
+}
+
+impl LastSteps {
+    /// Adds the last step of a pattern.
+    pub(crate) fn add(&mut self, text: &str) -> Result<(), ClassError> {
+        match parse(text)?.steps.pop() {
+            Some(Step::Literal(name)) => {
+                self.literals.insert(name);
+            }
+            Some(other) if !self.others.contains(&other) => self.others.push(other),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// False: no pattern of the set ends in this (folded) name.
+    pub(crate) fn may_match(&self, name: &str) -> bool {
+        self.literals.contains(name) || self.others.iter().any(|step| step_matches(step, name))
+    }
 }
 
 /// A path as patterns look at it: its components, and how many of them name a home directory.

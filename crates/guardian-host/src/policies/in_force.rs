@@ -73,6 +73,12 @@ impl PolicyInForce {
         self.all().any(|policy| policy.denies_read(path))
     }
 
+    /// [`Self::denies_read`] may say yes.
+    #[must_use]
+    pub fn has_read_denials(&self) -> bool {
+        self.all().any(Policy::has_read_denials)
+    }
+
     /// The strictest verdict of all. What the user accepted for the project counts as far as each
     /// policy says.
     #[must_use]

@@ -273,3 +273,43 @@ fn a_passed_time_limit_gives_what_was_found_and_says_so() {
     assert_eq!(content["truncated"], true);
     assert!(content["notice"].as_str().unwrap().contains("timed out"));
 }
+
+/// Two files of the same class by name; the content tells which is a secret.
+#[test]
+fn a_pem_file_of_certificates_alone_is_found_and_a_private_key_is_not() {
+    use guardian_facts::PathClasses;
+    use guardian_tools::{ClassesHidden, Permitted, run_file_tool};
+
+    let session = Session::new();
+    let block = |label: &str| format!("-----BEGIN {label}-----\nbmVlZGxl\n-----END {label}-----\n");
+    session.file("tls/ca.pem", block("CERTIFICATE"));
+    session.file(
+        "tls/server.pem",
+        block("CERTIFICATE") + &block("PRIVATE KEY"),
+    );
+    session.file("tls/id.key", block("RSA PRIVATE KEY"));
+    session.file("tls/pub.key", block("PUBLIC KEY"));
+    std::os::unix::fs::symlink("ca.pem", session.workspace.join("tls/link.pem")).unwrap();
+    let classes = PathClasses::from_default();
+    let hidden = ClassesHidden::new(&classes, &session.paths);
+    let mut cx = session.context();
+    cx.hidden = &hidden;
+    let run = |input| {
+        let bound = session.bind(input).unwrap();
+        run_file_tool(Permitted::assume_checked(bound), &cx)
+            .unwrap()
+            .content
+    };
+    let mut input = grep_input("bmVlZGxl");
+    input.output_mode = OutputMode::FilesWithMatches;
+    let found = run(ToolInput::Grep(input));
+    let mut files = strings(&found["files"]);
+    files.sort();
+    assert_eq!(files, ["tls/ca.pem", "tls/pub.key"]);
+    assert_eq!(found["hidden"], 3);
+    let found = run(glob("**/*.{pem,key}", None));
+    let mut files = strings(&found["matches"]);
+    files.sort();
+    assert_eq!(files, ["tls/ca.pem", "tls/pub.key"]);
+    assert_eq!(found["hidden"], 3);
+}
