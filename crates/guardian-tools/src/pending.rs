@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use guardian_facts::RootPaths;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -89,12 +88,12 @@ pub struct SweepReport {
 /// Removes the temporary files that killed processes left in the user's directories. For the
 /// host's start; safe while other guardian processes work on the same data directory.
 #[must_use]
-pub fn sweep_pending(paths: &RootPaths) -> SweepReport {
+pub fn sweep_pending(guardian_data: &Path) -> SweepReport {
     let mut report = SweepReport::default();
-    let Some(pending) = Pending::open(&paths.guardian_data) else {
+    let Some(pending) = Pending::open(guardian_data) else {
         return report;
     };
-    let Ok(notes) = std::fs::read_dir(paths.guardian_data.join(DIRECTORY)) else {
+    let Ok(notes) = std::fs::read_dir(guardian_data.join(DIRECTORY)) else {
         return report;
     };
     for note in notes.flatten() {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use guardian_facts::FileId;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
@@ -132,20 +133,41 @@ fn exchange(
         let _ = step(existing.capabilities(), Step::RemoveTemporary);
         return Ok(());
     }
-    match swap() {
-        Ok(()) => {
-            let back = rustix::fs::statat(directory, &name, AtFlags::SYMLINK_NOFOLLOW);
-            if !back.is_ok_and(|stat| identity(&stat) == temporary.identity()) {
-                // Somebody replaced our file too: what we hold now is theirs, and stays.
-                temporary.forget();
-            }
-            Err(ExchangeError::Stale)
-        }
+    let held = || {
+        rustix::fs::statat(directory, &name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| identity(&stat))
+    };
+    match give_back(temporary.identity(), swap, held) {
+        // What is under the temporary name now goes with it.
+        Ok(()) => Err(ExchangeError::Stale),
         Err(errno) => {
             temporary.forget();
             Err(ExchangeError::System(errno))
         }
     }
+}
+
+/// How often a file that was swapped in wrongly is given back while somebody else saves too.
+const GIVE_BACK_TRIES: usize = 64;
+
+/// Gives the name back to the file that a swap displaced wrongly. Whoever saves in between
+/// displaces what stands there at that moment, so the newest file may end up in our hands: then it
+/// is that one that is given back. On success we hold either our own file or one that its own
+/// user has replaced since.
+fn give_back(
+    ours: FileId,
+    swap: impl Fn() -> Result<(), Errno>,
+    held: impl Fn() -> Result<FileId, Errno>,
+) -> Result<(), Errno> {
+    let mut placed = ours;
+    for _ in 0..GIVE_BACK_TRIES {
+        let newest = held()?;
+        swap()?;
+        if held()? == placed {
+            return Ok(());
+        }
+        placed = newest;
+    }
+    Err(Errno::AGAIN)
 }
 
 /// Creates a file exclusively, with its missing directories. Returns the directories made,

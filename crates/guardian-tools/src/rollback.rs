@@ -219,19 +219,29 @@ fn take_away(
     let same = rustix::fs::statat(directory, &name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|stat| crate::contained::identity(&stat) == existing.identity())
         && hash_of(existing).is_ok_and(|hash| hash == after_hash);
+    let give_back = || {
+        let flags = RenameFlags::NOREPLACE;
+        rustix::fs::renameat_with(directory, &name, directory, &place.leaf, flags)
+    };
     if same {
-        step(capabilities, Step::RemoveTemporary).map_err(failed)?;
-        rustix::fs::unlinkat(directory, &name, AtFlags::empty()).map_err(failed)?;
+        let removed = step(capabilities, Step::RemoveTemporary)
+            .and_then(|()| rustix::fs::unlinkat(directory, &name, AtFlags::empty()));
+        if let Err(errno) = removed {
+            // Nothing was undone, so the file has its name again. Where that fails too, the note
+            // of the name is what a sweep goes by.
+            let _ = give_back();
+            return Err(failed(errno));
+        }
         return Ok(RollbackOutcome::RolledBack);
     }
-    rustix::fs::renameat_with(
-        directory,
-        &name,
-        directory,
-        &place.leaf,
-        RenameFlags::NOREPLACE,
-    )
-    .map_err(failed)?;
+    match give_back() {
+        Ok(()) => {}
+        // Whoever saved it has saved it again meanwhile: that one replaced what we hold.
+        Err(Errno::EXIST) => {
+            rustix::fs::unlinkat(directory, &name, AtFlags::empty()).map_err(failed)?;
+        }
+        Err(errno) => return Err(failed(errno)),
+    }
     Ok(RollbackOutcome::Conflict)
 }
 

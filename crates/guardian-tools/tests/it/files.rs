@@ -6,5 +6,6 @@ mod changes;
 mod claims;
 mod containment;
 mod kill;
+mod races;
 mod support;
 mod walks;

@@ -5,7 +5,10 @@ use std::sync::Mutex;
 
 use guardian_facts::ToolInput;
 use guardian_facts::input::{EditInput, Replacement};
-use guardian_tools::{FailureCode, RollbackOutcome, Step, StepWatch, preview, run_file_tool};
+use guardian_tools::{
+    FailureCode, RestoreTo, RollbackOutcome, RollbackRequest, Step, StepWatch, preview, rollback,
+    run_file_tool,
+};
 use proptest::prelude::*;
 
 use super::support::{Session, all_capabilities, edit, write};
@@ -246,6 +249,64 @@ fn a_fault_at_any_step_leaves_the_old_file_or_the_new_one_and_no_other() {
                 assert!(session.leftovers().is_empty(), "{errno:?} at step {nth}");
                 let made = session.workspace.join("deep/er/new.txt").exists();
                 assert_eq!(session.workspace.join("deep").exists(), made);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fault_at_any_step_of_a_rollback_leaves_the_state_before_or_after_it() {
+    use rustix::io::Errno;
+    for errno in [Errno::NOSPC, Errno::DQUOT, Errno::ROFS, Errno::ACCESS] {
+        for base in all_capabilities() {
+            for nth in 1..12 {
+                let dir = tempfile::tempdir().unwrap();
+                let top = dir.path().canonicalize().unwrap();
+                let session = Session::at(&top, base.clone());
+                session.file("a.txt", "old");
+                let changed = session.write("a.txt", "new").unwrap().changed.unwrap();
+                let created = session.write("b.txt", "new").unwrap().changed.unwrap();
+                let mut capabilities = base.clone();
+                capabilities.steps = std::sync::Arc::new(FailAt {
+                    left: Mutex::new(nth),
+                    errno,
+                });
+                let failing = Session::at(&top, capabilities);
+                let bytes = &session.snapshots.kept.lock().unwrap()["k0"];
+                let requests = [
+                    (
+                        &changed,
+                        RestoreTo::Content { bytes, mode: 0o644 },
+                        Some("old"),
+                    ),
+                    (
+                        &created,
+                        RestoreTo::Absent {
+                            created_directories: &[],
+                        },
+                        None,
+                    ),
+                ];
+                for (change, before, restored) in requests {
+                    let request = RollbackRequest {
+                        canonical: &change.canonical,
+                        after_hash: &change.after_hash,
+                        before,
+                    };
+                    let answer = rollback(&request, &failing.roots);
+                    let now = std::fs::read_to_string(&change.canonical).ok();
+                    match answer {
+                        Ok(outcome) => {
+                            assert_eq!(outcome, RollbackOutcome::RolledBack);
+                            assert_eq!(now.as_deref(), restored);
+                        }
+                        Err(failure) => {
+                            assert_eq!(failure.details["errno"], errno.raw_os_error());
+                            assert_eq!(now.as_deref(), Some("new"), "{errno:?} at step {nth}");
+                        }
+                    }
+                }
+                assert!(session.leftovers().is_empty(), "{errno:?} at step {nth}");
             }
         }
     }

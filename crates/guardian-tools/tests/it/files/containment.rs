@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use guardian_facts::{Scope, ToolInput};
 use guardian_tools::{
@@ -11,7 +11,7 @@ use guardian_tools::{
 };
 use rustix::fs::{CWD, FileType, Mode, RenameFlags};
 
-use super::support::{Session, all_capabilities, edit, glob, grep_input, read, write};
+use super::support::{Session, all_capabilities, edit, glob, grep_input, race_time, read, write};
 
 fn fifo(path: &Path) {
     rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
@@ -254,14 +254,6 @@ fn a_file_that_appears_after_binding_is_not_replaced() {
     }
 }
 
-/// How long the race tests run; `GUARDIAN_RACE_SECONDS` makes it longer.
-fn race_time() -> Duration {
-    let seconds = std::env::var("GUARDIAN_RACE_SECONDS")
-        .ok()
-        .and_then(|text| text.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(2))
-}
-
 #[test]
 fn swapping_directories_and_files_for_links_wins_no_race() {
     for openat2 in [guardian_tools::Feature::Use, guardian_tools::Feature::Avoid] {
@@ -285,7 +277,7 @@ fn swapping_directories_and_files_for_links_wins_no_race() {
                     }
                 }
             });
-            let end = Instant::now() + race_time() / 2;
+            let end = Instant::now() + race_time();
             while Instant::now() < end {
                 let inputs = [
                     read("d/a.txt", 1, 10),

@@ -106,7 +106,7 @@ fn check(action: &str, new_names: &[&str]) {
             let session = Session::at(&top, Capabilities::all());
             session.file("a.txt", "old content");
             survived = child(&top, &format!("{action} {which} {nth}"));
-            let _report = sweep_pending(&session.paths);
+            let _report = sweep_pending(&session.paths.guardian_data);
             let found = names(&session.workspace);
             assert!(
                 found == ["a.txt"] || found == new_names,
@@ -156,7 +156,7 @@ fn a_sweep_keeps_what_it_does_not_know() {
     // Process ids end far below this one.
     let note = format!("2147483646:aa:bb:{}", session.workspace.display());
     std::os::unix::fs::symlink(note, pending.join(".guardian-0123456789abcdef.tmp")).unwrap();
-    let report = sweep_pending(&session.paths);
+    let report = sweep_pending(&session.paths.guardian_data);
     assert_eq!(report.kept.len(), 1);
     assert_eq!(report.kept[0], temporary);
     assert!(temporary.exists());

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use guardian_facts::access::{AccessDetail, AccessSource};
 use guardian_facts::input::{
@@ -15,9 +16,9 @@ use guardian_facts::{
 };
 use guardian_tools::{
     BoundInput, Capabilities, ChangeBefore, ChangeRecord, Feature, FileLimits, FileTags,
-    HiddenFiles, NeverCancelled, Permitted, RealProbe, RestoreTo, RollbackOutcome, RollbackRequest,
-    Roots, SnapshotSink, ToolContext, ToolFailure, ToolOutput, Vision, bind, rollback,
-    run_file_tool,
+    HiddenFiles, HiddenNames, Hiding, NeverCancelled, Permitted, RealProbe, RestoreTo,
+    RollbackOutcome, RollbackRequest, Roots, SnapshotSink, ToolContext, ToolFailure, ToolOutput,
+    Vision, bind, rollback, run_file_tool,
 };
 
 #[derive(Default)]
@@ -58,8 +59,18 @@ impl SnapshotSink for Snapshots {
 pub(crate) struct EnvFilesHidden;
 
 impl HiddenFiles for EnvFilesHidden {
-    fn is_hidden(&self, canonical: &Path) -> bool {
-        canonical.file_name().is_some_and(|name| name == ".env")
+    fn beneath<'a>(&'a self, _directory: &Path) -> Box<dyn HiddenNames + 'a> {
+        Box::new(Self)
+    }
+}
+
+impl HiddenNames for EnvFilesHidden {
+    fn hiding(&self, name: &std::ffi::OsStr) -> Hiding {
+        if name == ".env" {
+            Hiding::Hidden
+        } else {
+            Hiding::Shown
+        }
     }
 }
 
@@ -295,6 +306,14 @@ pub(crate) fn edit(path: &str, old: &str, new: &str) -> ToolInput {
             new_string: new.to_owned(),
         }],
     })
+}
+
+/// How long one race runs: one second, or `GUARDIAN_RACE_SECONDS` (`cargo xtask e2e`: 5).
+pub(crate) fn race_time() -> Duration {
+    let seconds = std::env::var("GUARDIAN_RACE_SECONDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(1))
 }
 
 /// Every combination of system features that a fallback exists for.
