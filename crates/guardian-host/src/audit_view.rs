@@ -12,7 +12,7 @@ pub fn row_view(row: &AuditRow) -> Value {
     let external = entry
         .external_path_permission
         .map(|permission| permission.name());
-    let fields: [(&str, Value); 31] = [
+    let fields: [(&str, Value); 33] = [
         ("seq", row.seq.into()),
         ("at", row.at.0.into()),
         ("event", entry.event.to_string().into()),
@@ -47,6 +47,14 @@ pub fn row_view(row: &AuditRow) -> Value {
         ("overheadMs", entry.overhead_ms.into()),
         ("totalMs", entry.total_ms.into()),
         ("sandbox", entry.sandbox.clone().into()),
+        (
+            "mutationFailureKind",
+            entry.mutation_failure_kind.clone().into(),
+        ),
+        (
+            "mutationFailureAttempt",
+            entry.mutation_failure_attempt.into(),
+        ),
         ("terminate", entry.terminate.into()),
         ("detail", entry.detail.clone().unwrap_or(Value::Null)),
         ("hash", row.hash.clone().into()),

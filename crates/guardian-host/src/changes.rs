@@ -184,7 +184,7 @@ impl Host {
         })
     }
 
-    /// The session's changes, newest first, as `ReviewChange`.
+    /// The session's changes, newest first, as `ReviewChange` with the turn and the time of each.
     ///
     /// # Errors
     /// `SESSION_NOT_FOUND`, `INTERNAL`.
@@ -192,10 +192,16 @@ impl Host {
         self.session(session_id).await?;
         let id = SessionId::new(session_id).map_err(HostError::internal)?;
         let snapshots = self.with_store(move |store| store.snapshots(&id)).await?;
-        Ok(snapshots
-            .iter()
-            .map(|snapshot| self.change_view(&snapshot.change, snapshot.rolled_back_at.is_some()))
-            .collect())
+        let view = |snapshot: &Snapshot| {
+            let rolled_back = snapshot.rolled_back_at.is_some();
+            let mut view = self.change_view(&snapshot.change, rolled_back);
+            view["at"] = snapshot.at.0.into();
+            if let Some(turn) = &snapshot.change.turn {
+                view["turnId"] = turn.clone().into();
+            }
+            view
+        };
+        Ok(snapshots.iter().map(view).collect())
     }
 
     /// The session's artifacts, by path.
@@ -356,11 +362,12 @@ fn restore(
 }
 
 impl Host {
-    /// One line for each command that ran in the turn, oldest first: what a rollback cannot cover.
+    /// One sentence for each command that ran in the turn, oldest first: what a rollback of the turn
+    /// does not cover.
     ///
     /// # Errors
     /// `INTERNAL` when the record cannot be read.
-    pub async fn commands_of_turn(
+    pub async fn not_covered_by_rollback(
         &self,
         session_id: &str,
         turn_id: &str,
@@ -381,6 +388,7 @@ impl Host {
             .rows
             .into_iter()
             .filter_map(|row| row.entry.facts_summary)
+            .map(|command| format!("changes made by a command are not taken back: {command}"))
             .collect())
     }
 }

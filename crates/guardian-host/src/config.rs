@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use guardian_review::ReviewConfig;
-use guardian_store::{Clock, SystemClock};
+use guardian_store::{Clock, DEFAULT_REVIEW_QUOTA_BYTES, SystemClock};
 use guardian_tools::bash::environment::Variables;
 use serde::Deserialize;
 
@@ -83,6 +83,8 @@ pub struct HostConfig {
     pub clock: Arc<dyn Clock>,
     /// Environment that commands start from, before filtering.
     pub environment: Variables,
+    /// Bytes that review snapshots of all sessions may take together.
+    pub review_quota_bytes: u64,
 }
 
 impl HostConfig {
@@ -98,6 +100,7 @@ impl HostConfig {
             admission: AdmissionLimits::SPEC,
             clock: Arc::new(SystemClock),
             environment: std::env::vars_os().collect(),
+            review_quota_bytes: DEFAULT_REVIEW_QUOTA_BYTES,
         })
     }
 }

@@ -18,7 +18,8 @@ use guardian_store::SessionId;
 use guardian_tools::{Binding, BoundInput, ChangePreview, Permitted, bind};
 use serde_json::Value;
 
-use self::effect::{changed_path, external_path, needs_scratch, same_effect};
+pub(crate) use self::effect::changed_path;
+use self::effect::{external_path, needs_scratch, same_effect};
 use crate::admission::{CallClass, Patience};
 use crate::calls::{CancelSignal, InFlight};
 use crate::changes::PendingChange;
@@ -29,7 +30,9 @@ use crate::jobs::job_call;
 use crate::judge::{OverwriteState, Refused};
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
 use crate::path_order::{Arrival, Claimed};
+use crate::policies::PolicyInForce;
 use crate::record::{Approval, CallRecord};
+use crate::repair::{self, Repair};
 use crate::review_host::Asked;
 use crate::sessions::{SessionInfo, SessionRuntime};
 use crate::tools_list;
@@ -46,6 +49,10 @@ pub(crate) struct Passage {
     pub(crate) in_flight: InFlight,
     /// What the mutation leaves in the store, once it was made.
     pub(crate) change: Option<PendingChange>,
+    /// The policy that it was last judged by.
+    pub(crate) policy: Option<Arc<PolicyInForce>>,
+    /// What the call repairs, once its facts are known.
+    pub(crate) repair: Option<Repair>,
     /// Id of the shell that a command runs in, once it was checked.
     pub(crate) shell_id: Option<String>,
     /// What goes on record, filled in as it becomes known.
@@ -104,16 +111,19 @@ impl Host {
             runtime,
             in_flight,
             change: None,
+            policy: None,
+            repair: None,
             shell_id: None,
             record,
         };
-        let outcome = match self.steps(&mut passage, &mut arrival).await {
+        let mut outcome = match self.steps(&mut passage, &mut arrival).await {
             Ok(outcome) | Err(Stop::Outcome(outcome)) => outcome,
             Err(Stop::Error(error)) => {
                 self.record_refusal(&passage, &error).await;
                 return Err(error);
             }
         };
+        repair::watch(&mut passage, &mut outcome);
         self.record_end(&mut passage, &outcome).await?;
         Ok(outcome)
     }
@@ -131,6 +141,7 @@ impl Host {
         check_timeout(passage)?;
         self.check_shell(passage).await?;
         let mut judged = self.judge_call(passage, &call, arrival.as_mut()).await?;
+        passage.repair = Repair::of(&judged.extraction.facts);
         if judged.verdict.decision == Decision::Deny {
             return Err(denied_by_policy(passage, &judged.verdict).into());
         }
@@ -301,6 +312,7 @@ impl Host {
         let version = self.judge.version(&policy);
         passage.record.judged(facts, &verdict, &version);
         passage.record.external = external_path(facts, &verdict, &caller);
+        passage.policy = Some(policy);
         Ok(verdict)
     }
 
@@ -451,6 +463,7 @@ impl Host {
         let caller = self.caller(&passage.session).await;
         let policy = self.policy_of(&passage.session).await?;
         let verdict = self.judge.decide(facts, &caller, overwrite, &policy);
+        passage.policy = Some(policy);
         match verdict.decision {
             Decision::Deny => Err(denied_by_policy(passage, &verdict).into()),
             Decision::Ask if !passage.record.is_approved() => {

@@ -28,8 +28,7 @@ impl Host {
     pub(crate) async fn caller(&self, session: &SessionInfo) -> Caller {
         let grants = match SessionId::new(session.session_id.clone()) {
             Ok(id) => self
-                .with_store(move |store| store.grants(&id))
-                .await
+                .look_up(|store| store.grants(&id))
                 .unwrap_or_else(|error| {
                     tracing::warn!(%error, "grants could not be read and count as none");
                     Vec::new()

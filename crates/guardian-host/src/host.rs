@@ -8,11 +8,11 @@ use std::time::SystemTime;
 use guardian_redact::{Preview, PreviewLimits, Redactor};
 use guardian_review::{AbortReason, Chain, PendingQueue};
 use guardian_store::{Store, StoreError, StoreOptions};
-use guardian_tools::RealProbe;
 use guardian_tools::bash::environment::{EnvironmentRules, secret_values};
 use guardian_tools::bash::{
     Jobs, LoginEnvironment, Platform, ShellCatalogue, SupervisorProgram, ThisMachine,
 };
+use guardian_tools::{RealProbe, sweep_pending};
 use serde_json::Value;
 
 use crate::admission::Admission;
@@ -110,7 +110,8 @@ impl Host {
         let redactor = Redactor::builtin().with_known_values(own_secrets.iter().cloned());
         let options = StoreOptions::new(&config.places.data_dir)
             .clock(Arc::clone(&config.clock))
-            .redactor(redactor.clone());
+            .redactor(redactor.clone())
+            .review_quota(config.review_quota_bytes);
         let places = config
             .user
             .audit
@@ -258,6 +259,15 @@ impl Host {
         });
     }
 
+    /// Looks a few rows up, right here: in a local database beside one writer that takes less time
+    /// than handing the question to another thread and waiting for it. Every call asks several.
+    pub(crate) fn look_up<T>(
+        &self,
+        look: impl FnOnce(&Store) -> Result<T, StoreError>,
+    ) -> Result<T, HostError> {
+        look(&self.store).map_err(store_error)
+    }
+
     /// Runs a blocking operation of the store off the async threads.
     pub(crate) async fn with_store<T: Send + 'static>(
         &self,
@@ -270,7 +280,8 @@ impl Host {
             .map_err(store_error)
     }
 
-    /// Removes scratch directories, expired grants and audit rows; failures are for the log only.
+    /// Removes what killed processes and gone sessions left, and audit rows past their time;
+    /// failures are for the log only.
     fn sweep(&self) {
         let kept_since = self.store.now().0 - self.config.user.audit.retention_ms();
         if let Err(error) = self
@@ -286,6 +297,13 @@ impl Host {
             tracing::warn!(%error, "kept bytes could not be swept");
         }
         let data_dir = &self.config.places.data_dir;
+        let swept = sweep_pending(data_dir);
+        for kept in &swept.kept {
+            tracing::warn!(
+                path = %kept.display(),
+                "a change was interrupted; this file holds what somebody else wrote meanwhile"
+            );
+        }
         let candidates = match scratch::candidates(data_dir) {
             Ok(candidates) => candidates,
             Err(error) => {

@@ -30,6 +30,7 @@ pub mod path_order;
 pub mod plans;
 pub mod policies;
 mod record;
+mod repair;
 mod review_host;
 mod reviewers;
 pub mod reviews;

@@ -19,6 +19,7 @@ use crate::error::{ErrorCode, HostError};
 use crate::gate::Passage;
 use crate::host::Host;
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
+use crate::repair::RepairFailure;
 use crate::sessions::SessionInfo;
 
 pub(crate) use guardian_store::ExternalPathPermission as ExternalPath;
@@ -51,6 +52,8 @@ pub(crate) struct CallRecord {
     pub(crate) sandbox: Option<String>,
     /// Exit code of a command.
     pub(crate) exit_code: Option<i32>,
+    /// A repair that failed.
+    pub(crate) repair: Option<RepairFailure>,
 }
 
 impl CallRecord {
@@ -74,6 +77,7 @@ impl CallRecord {
             external: ExternalPathPermission::None,
             sandbox: None,
             exit_code: None,
+            repair: None,
         }
     }
 
@@ -193,6 +197,11 @@ impl CallRecord {
         entry.ok = Some(outcome.ok);
         entry.error_code = outcome.error_code.map(|code| code.as_str().to_owned());
         entry.exit_code = self.exit_code;
+        if let Some(failure) = self.repair {
+            entry.mutation_failure_kind = Some(failure.kind.to_owned());
+            entry.mutation_failure_attempt = Some(failure.attempt);
+            entry.terminate = Some(failure.terminate);
+        }
         entry.bytes = Some(bytes);
         entry.duration_ms = Some(milliseconds(body));
         entry.overhead_ms = Some(milliseconds(

@@ -11,6 +11,7 @@ use guardian_tools::{FailureCode, Roots, ToolFailure};
 
 use crate::error::{ErrorCode, HostError};
 use crate::host::Host;
+use crate::repair::RepairGuard;
 use crate::scratch;
 use guardian_review::AbortReason;
 
@@ -94,6 +95,7 @@ pub(crate) struct SessionRuntime {
     tags: Mutex<HashMap<PathBuf, String>>,
     lease: Mutex<Option<Lease>>,
     pub(crate) reviews: crate::reviews::ReviewState,
+    repairs: Mutex<RepairGuard>,
 }
 
 impl SessionRuntime {
@@ -116,6 +118,16 @@ impl SessionRuntime {
     pub(crate) fn make_scratch(&self, paths: &RootPaths) -> bool {
         let missing = std::fs::symlink_metadata(&paths.scratch).is_err();
         missing && self.roots(paths).is_ok_and(|roots| roots.scratch().is_ok())
+    }
+
+    /// Works on the failed repairs of the running prompt.
+    pub(crate) fn repairs<T>(&self, work: impl FnOnce(&mut RepairGuard) -> T) -> T {
+        work(&mut self.repairs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn holds_lease(&self) -> bool {
+        let lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
+        lease.is_some()
     }
 
     fn hold_lease(&self, store: &Store, session: &SessionId) -> Result<(), StoreError> {
@@ -187,15 +199,13 @@ impl Host {
     pub async fn session(&self, id: &str) -> Result<SessionInfo, HostError> {
         // A text that is no id names no session.
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
-        let (session, turn, settings) = self
-            .with_store(move |store| {
-                Ok((
-                    store.session(&id)?,
-                    store.running_turn(&id)?,
-                    store.settings()?,
-                ))
-            })
-            .await?;
+        let (session, turn, settings) = self.look_up(|store| {
+            Ok((
+                store.session(&id)?,
+                store.running_turn(&id)?,
+                store.settings()?,
+            ))
+        })?;
         Ok(self.info(session, turn, settings.default_permission_mode))
     }
 
@@ -307,6 +317,7 @@ impl Host {
             new_prompt,
         };
         let of = id.clone();
+        let session = Arc::clone(&runtime);
         self.with_store(move |store| {
             runtime.hold_lease(store, &of)?;
             store.begin_turn(&of, new)
@@ -314,6 +325,9 @@ impl Host {
         .await?;
         self.turn_began
             .store(true, std::sync::atomic::Ordering::Release);
+        if new_prompt {
+            session.repairs(|guard| *guard = RepairGuard::default());
+        }
         self.emit_session_change(id.as_str(), "turnStarted");
         let (shell_id, shell_dialect) = shell.unzip();
         Ok(TurnInfo {
@@ -354,6 +368,9 @@ impl Host {
     /// `CONFLICT` when another process has the session.
     pub(crate) async fn own_session(&self, id: &str) -> Result<(), HostError> {
         let runtime = self.runtime(id);
+        if runtime.holds_lease() {
+            return Ok(());
+        }
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
         self.with_store(move |store| runtime.hold_lease(store, &id))
             .await

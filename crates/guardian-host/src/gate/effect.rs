@@ -54,7 +54,7 @@ pub(super) fn needs_scratch(facts: &Facts) -> bool {
 }
 
 /// The one path that a mutation changes.
-pub(super) fn changed_path(facts: &Facts) -> Option<std::path::PathBuf> {
+pub(crate) fn changed_path(facts: &Facts) -> Option<std::path::PathBuf> {
     let change = facts.accesses.iter().find(|access| access.is_change())?;
     change.exact().map(|path| path.path.clone())
 }

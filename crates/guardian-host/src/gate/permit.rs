@@ -40,6 +40,8 @@ impl Host {
             runtime,
             in_flight,
             change: None,
+            policy: None,
+            repair: None,
             shell_id: None,
             record,
         };

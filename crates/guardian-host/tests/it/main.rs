@@ -7,6 +7,7 @@
 
 mod agreement;
 mod cases;
+mod changes;
 mod decisions;
 mod faults;
 mod load;

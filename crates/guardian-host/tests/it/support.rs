@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use guardian_host::rules::{OperatingMode, SessionPermissionMode};
-use guardian_host::{EventSink, Host, HostConfig, NewSession, Places};
+use guardian_host::{EventSink, Host, HostConfig, NewSession, NoEvents, Places};
 use guardian_testkit::ProjectFixture;
 
 /// Places inside the fixture.
@@ -36,7 +36,25 @@ pub(crate) async fn host(
     permission_mode: SessionPermissionMode,
     events: Arc<dyn EventSink>,
 ) -> Arc<Host> {
-    let host = Host::open(config(fixture), events).await.unwrap();
+    open(fixture, config(fixture), permission_mode, events).await
+}
+
+/// The same with a configuration of one's own, and nobody who listens.
+pub(crate) async fn session(
+    fixture: &ProjectFixture,
+    config: HostConfig,
+    permission_mode: SessionPermissionMode,
+) -> Arc<Host> {
+    open(fixture, config, permission_mode, Arc::new(NoEvents)).await
+}
+
+async fn open(
+    fixture: &ProjectFixture,
+    config: HostConfig,
+    permission_mode: SessionPermissionMode,
+    events: Arc<dyn EventSink>,
+) -> Arc<Host> {
+    let host = Host::open(config, events).await.unwrap();
     host.attach_reviewer();
     host.create_session(NewSession {
         session_id: Some("s".to_owned()),

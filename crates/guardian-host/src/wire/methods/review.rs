@@ -36,13 +36,9 @@ pub(crate) async fn rollback_turn(
     let reports = host
         .rollback_turn(&params.session_id, &params.turn_id)
         .await?;
-    let commands = host
-        .commands_of_turn(&params.session_id, &params.turn_id)
+    let not_covered = host
+        .not_covered_by_rollback(&params.session_id, &params.turn_id)
         .await?;
-    let not_covered = commands
-        .into_iter()
-        .map(|command| format!("changes made by a command are not taken back: {command}"))
-        .collect();
     Ok(RollbackTurnResult {
         results: reports.into_iter().map(view).collect(),
         not_covered,
