@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Sessions(StoreOptions),
     /// Show or verify the record of what happened.
     Audit(AuditOptions),
+    /// Show what the agent changed in files, and take it back.
+    Review(ReviewOptions),
     /// Look at this machine: data directory, configuration, shell, record.
     Doctor(StoreOptions),
 }
@@ -323,6 +325,41 @@ pub(crate) struct AuditVerifyOptions {
     /// A published head, `<number> <hash>`.
     #[arg(long, value_name = "HEAD", conflicts_with = "published")]
     pub(crate) head: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReviewOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: ReviewCommand,
+    /// Session (default: the one of the current directory that was used last).
+    #[arg(long, value_name = "ID", global = true)]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) data: DataOption,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReviewCommand {
+    /// List the changes of a session, newest first.
+    List,
+    /// Show the diff of one change, or of all.
+    Show {
+        /// The change (see `list`); without it, all of them, oldest first.
+        change: Option<String>,
+    },
+    /// Take one change back, if nobody changed the file since.
+    Rollback {
+        /// The change (see `list`).
+        change: String,
+    },
+    /// Take every change of a turn back, newest first. What commands changed is not covered.
+    RollbackTurn {
+        /// The turn (see `list`).
+        turn: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

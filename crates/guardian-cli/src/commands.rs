@@ -6,6 +6,7 @@ pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod explain;
 pub(crate) mod policy;
+pub(crate) mod review;
 pub(crate) mod serve;
 pub(crate) mod sessions;
 pub(crate) mod tools;

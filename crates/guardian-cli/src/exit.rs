@@ -17,6 +17,8 @@ pub(crate) enum ExitCode {
     ToolFailed = 12,
     /// A policy file is wrong, or its cases are.
     Invalid = 13,
+    /// A change could not be taken back.
+    NotTakenBack = 14,
 }
 
 impl From<ExitCode> for std::process::ExitCode {
@@ -33,4 +35,5 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   10  check: a reviewer would be asked
   11  denied
   12  the tool ran and failed
-  13  a policy file is wrong, or a case of `policy test`";
+  13  a policy file is wrong, or a case of `policy test`
+  14  review: a change could not be taken back";

@@ -16,7 +16,8 @@ pub(crate) fn refusal(command: &Command) -> Option<String> {
         | Command::Serve(_)
         | Command::Exec(_)
         | Command::Sessions(_)
-        | Command::Audit(_) => Some(
+        | Command::Audit(_)
+        | Command::Review(_) => Some(
             "guardian does not run this command inside a tool call: an agent must not operate \
              the program that watches it"
                 .to_owned(),

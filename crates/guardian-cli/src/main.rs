@@ -34,6 +34,7 @@ fn main() -> std::process::ExitCode {
         Command::Tools(options) => commands::tools::run(&options),
         Command::Sessions(options) => commands::sessions::run(&options),
         Command::Audit(options) => commands::audit::run(&options),
+        Command::Review(options) => commands::review::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),
     };
     code.unwrap_or_else(|error| {

@@ -11,4 +11,5 @@ mod exec;
 mod host_process;
 mod lying_client;
 mod policy;
+mod review;
 mod transcripts;
