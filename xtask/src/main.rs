@@ -7,7 +7,9 @@
 mod bench;
 mod ci;
 mod codegen;
+mod counts;
 mod e2e;
+mod races;
 mod test;
 mod tidy;
 mod workspace;
@@ -47,6 +49,16 @@ const TASKS: &[Task] = &[
         name: "e2e",
         about: "test against real clients, installed beneath target/ (name of a client)",
         run: e2e::run,
+    },
+    Task {
+        name: "counts",
+        about: "count instructions of hot paths (--update: write the figures anew)",
+        run: counts::run,
+    },
+    Task {
+        name: "races",
+        about: "run the race tests of the file tools for 5 seconds each",
+        run: races::run,
     },
     Task {
         name: "ci",
