@@ -9,6 +9,7 @@ mod ci;
 mod codegen;
 mod counts;
 mod e2e;
+mod fuzz;
 mod races;
 mod test;
 mod tidy;
@@ -59,6 +60,11 @@ const TASKS: &[Task] = &[
         name: "races",
         about: "run the race tests of the file tools for 5 seconds each",
         run: races::run,
+    },
+    Task {
+        name: "fuzz",
+        about: "bash against the reading of shell text, with fresh seeds (shell [--short] [--seed N])",
+        run: fuzz::run,
     },
     Task {
         name: "ci",

@@ -7,6 +7,8 @@ use crate::Span;
 pub(super) const MAX_TEXT: usize = 64 * 1024;
 /// Deepest nesting of commands, quotes and expansions.
 pub(super) const MAX_DEPTH: usize = 60;
+/// How often the bytes of a text may be read once more, in another way (`((a) )`).
+pub(super) const MAX_RETRIES: usize = 4;
 /// Heredocs opened on one line.
 pub(super) const MAX_HEREDOCS: usize = 16;
 /// Commands that one reading may walk through, repeated walks of loops and functions included.

@@ -17,6 +17,7 @@ pub(super) fn check(text: &str, trace: &Trace, origin: Origin) -> Option<Problem
     let mut covered_to = 0;
     let mut next_inert = 0;
     for (position, pair) in bytes.windows(2).enumerate() {
+        super::work::count();
         let opener = matches!(pair, [b'$', b'(' | b'{' | b'['] | [b'<' | b'>', b'(']);
         if !opener && pair.first() != Some(&b'`') {
             continue;

@@ -36,6 +36,7 @@ mod simple;
 mod summary;
 mod syntax;
 mod values;
+mod work;
 
 use std::path::Path;
 use std::rc::Rc;

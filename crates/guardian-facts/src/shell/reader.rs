@@ -180,6 +180,7 @@ impl<'a> Reader<'a> {
 
     /// Spends a step. False when nothing is left: the reading is Partial then.
     pub(super) fn step(&mut self) -> bool {
+        super::work::count();
         self.steps += 1;
         if self.steps <= bounds::MAX_STEPS {
             return true;

@@ -47,23 +47,16 @@ pub(super) fn check(text: &str, trace: &Trace, origin: Origin) -> Option<Problem
     };
     let mut starts = trace.command_starts.clone();
     starts.sort_unstable();
+    let accounted = Stretches::new(trace.inert.iter().chain(&trace.groups));
     let mut cursor = tree.walk();
     loop {
         let node = cursor.node();
+        super::work::count();
         // It takes these reserved words for commands.
         if node.kind() == "command_name" && !node.is_missing() {
             let start = node.start_byte();
             let known = starts.binary_search(&start).is_ok();
-            let accounted = trace
-                .inert
-                .iter()
-                .chain(&trace.groups)
-                .any(|(from, to)| *from <= start && start < *to);
-            let keyword = text
-                .get(start..node.end_byte())
-                .is_some_and(|word| RESERVED.contains(&word));
-            let descriptor = text.get(start..).is_some_and(is_descriptor_variable);
-            if !known && !accounted && !keyword && !descriptor {
+            if !known && !accounted.holds(start) && !is_inessential(text, start, node.end_byte()) {
                 return Some(problem(
                     start,
                     node.end_byte(),
@@ -85,11 +78,52 @@ pub(super) fn check(text: &str, trace: &Trace, origin: Origin) -> Option<Problem
     }
 }
 
+/// A reserved word, or a descriptor in a variable.
+fn is_inessential(text: &str, start: usize, end: usize) -> bool {
+    let keyword = text
+        .get(start..end)
+        .is_some_and(|word| RESERVED.contains(&word));
+    keyword || text.get(start..).is_some_and(is_descriptor_variable)
+}
+
+/// Stretches of the text, merged so that looking one up is a binary search.
+struct Stretches(Vec<(usize, usize)>);
+
+impl Stretches {
+    fn new<'s>(stretches: impl Iterator<Item = &'s (usize, usize)>) -> Self {
+        let mut sorted: Vec<(usize, usize)> = stretches.copied().collect();
+        sorted.sort_unstable();
+        let mut merged: Vec<(usize, usize)> = Vec::with_capacity(sorted.len());
+        for (start, end) in sorted {
+            match merged.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => merged.push((start, end)),
+            }
+        }
+        Self(merged)
+    }
+
+    /// The offset lies in one of them.
+    fn holds(&self, offset: usize) -> bool {
+        let after = self.0.partition_point(|(start, _)| *start <= offset);
+        after
+            .checked_sub(1)
+            .and_then(|index| self.0.get(index))
+            .is_some_and(|(_, end)| offset < *end)
+    }
+}
+
 /// `{name}<` and `{name}>`: a redirect whose descriptor goes into a variable.
 fn is_descriptor_variable(text: &str) -> bool {
-    text.strip_prefix('{')
-        .and_then(|text| text.split_once('}'))
-        .is_some_and(|(name, rest)| super::expand::is_name(name) && rest.starts_with(['<', '>']))
+    let Some(rest) = text.strip_prefix('{') else {
+        return false;
+    };
+    let length = rest
+        .bytes()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        .count();
+    let (name, rest) = rest.split_at(length);
+    super::expand::is_name(name) && (rest.starts_with("}<") || rest.starts_with("}>"))
 }
 
 fn problem(start: usize, end: usize, origin: Origin, code: &'static str, reason: &str) -> Problem {

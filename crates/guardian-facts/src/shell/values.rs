@@ -297,6 +297,7 @@ impl State {
 
     /// Both ways lead here.
     pub(super) fn join(self, other: Self) -> Self {
+        super::work::count();
         if self == other {
             return self;
         }

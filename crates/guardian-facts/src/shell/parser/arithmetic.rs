@@ -20,8 +20,7 @@ impl Parser<'_> {
                 span: self.span(start, self.pos),
             }),
             None => {
-                self.pos = start;
-                self.reset(marks);
+                self.retry(marks)?;
                 self.command_substitution()
             }
         }

@@ -122,14 +122,12 @@ impl Parser<'_> {
     }
 
     fn double_parentheses(&mut self) -> Parse<CommandKind> {
-        let saved = self.pos;
         let marks = self.marks();
         self.pos += 2;
         match self.arithmetic_to_double_close() {
             Ok(Some(pieces)) => Ok(CommandKind::Arithmetic(pieces)),
             Ok(None) => {
-                self.pos = saved;
-                self.reset(marks);
+                self.retry(marks)?;
                 self.subshell()
             }
             Err(problem) => Err(problem),

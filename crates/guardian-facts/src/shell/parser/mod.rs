@@ -74,6 +74,7 @@ struct PendingHeredoc {
 
 #[derive(Clone, Copy)]
 struct Marks {
+    pos: usize,
     live: usize,
     inert: usize,
     starts: usize,
@@ -90,6 +91,8 @@ pub(super) struct Parser<'t> {
     pending: Vec<PendingHeredoc>,
     /// `$(…)` and `<(…)` around the current position.
     substitutions: usize,
+    /// Bytes that were read in one way and then in another.
+    retried: usize,
     trace: Trace,
 }
 
@@ -103,6 +106,7 @@ impl<'t> Parser<'t> {
             origin,
             pending: Vec::new(),
             substitutions: 0,
+            retried: 0,
             trace: Trace::default(),
         }
     }
@@ -176,6 +180,7 @@ impl<'t> Parser<'t> {
 
     /// The byte at a distance, 0 past the end (NUL never reaches the parser).
     fn peek_at(&self, distance: usize) -> u8 {
+        super::work::count();
         self.bytes.get(self.pos + distance).copied().unwrap_or(0)
     }
 
@@ -223,11 +228,24 @@ impl<'t> Parser<'t> {
     /// What to go back to when a reading is given up ([`Self::reset`]).
     fn marks(&self) -> Marks {
         Marks {
+            pos: self.pos,
             live: self.trace.live.len(),
             inert: self.trace.inert.len(),
             starts: self.trace.command_starts.len(),
             depth: self.depth,
         }
+    }
+
+    /// Goes back to read a stretch in another way. Stretches within stretches would double the work
+    /// with each level, so what is read again is bounded by the length of the text.
+    fn retry(&mut self, marks: Marks) -> Parse<()> {
+        self.retried += self.pos.saturating_sub(marks.pos);
+        if self.retried > bounds::MAX_RETRIES * self.bytes.len() {
+            return Err(self.problem(marks.pos, "too-much-work", "too many ways to read it"));
+        }
+        self.pos = marks.pos;
+        self.reset(marks);
+        Ok(())
     }
 
     fn reset(&mut self, marks: Marks) {
