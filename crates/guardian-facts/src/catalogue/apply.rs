@@ -85,6 +85,7 @@ pub(crate) fn apply(
         judgement.make_opaque(code, reason.clone());
     }
     let recursive = entry.recursive || marked(scanned, Mark::Recursive);
+    judgement.walk.follows_links |= entry.follows_links && !scanned.has("--no-dereference");
     let mut cancelled = false;
     for used in &scanned.flags {
         for mark in &used.flag.marks {

@@ -1,7 +1,7 @@
 //! Reading a command line with the flag table of an [`Entry`]: which words are flags, values and
 //! operands. What the table does not list, or what could turn out to be a flag, becomes a problem.
 
-use super::schema::{Entry, Flag, Style};
+use super::schema::{Entry, Flag, Role, Style};
 use crate::command::{Word, WordPart};
 
 /// A flag that was given.
@@ -351,7 +351,16 @@ impl<'e> Scanner<'e, '_> {
             .or_else(|| self.entry.flag(single))
             .or_else(|| self.entry.flag(numbered(name)));
         let Some(flag) = found else {
-            self.unknown_flag(word);
+            // `xxd -c16`: a number stands right behind its letter.
+            let letter = name.get(..2).and_then(|letter| self.entry.flag(letter));
+            let digits = name.get(2..).unwrap_or_default();
+            let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            match letter.filter(|flag| flag.values == [Role::Value] && !flag.optional) {
+                Some(flag) if is_number && equals.is_none() => {
+                    self.take_values(flag, vec![behind(word, 2)]);
+                }
+                _ => self.unknown_flag(word),
+            }
             return;
         };
         match equals {

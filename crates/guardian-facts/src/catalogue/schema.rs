@@ -339,6 +339,8 @@ pub(crate) struct Entry {
     pub(crate) default: Option<(Role, String)>,
     /// Operands stand for everything beneath them.
     pub(crate) recursive: bool,
+    /// A walk follows the links that it meets, unless `--no-dereference` is given.
+    pub(crate) follows_links: bool,
     /// What it always does.
     pub(crate) effects: Vec<Effect>,
     /// What it does when it has at least one operand.
@@ -379,6 +381,7 @@ pub(crate) struct EntryData {
     operands: String,
     default: Option<String>,
     recursive: bool,
+    follows_links: bool,
     effects: String,
     operand_effects: String,
     conditions: String,
@@ -431,6 +434,7 @@ impl EntryData {
             operands: OperandPattern::parse(&self.operands)?,
             default,
             recursive: self.recursive,
+            follows_links: self.follows_links,
             effects: parse_effects(&self.effects)?,
             operand_effects: parse_effects(&self.operand_effects)?,
             conditions: parse_conditions(&self.conditions)?,
