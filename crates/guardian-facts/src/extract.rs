@@ -1,6 +1,7 @@
 //! From a [`crate::ToolCall`] to an [`Extraction`]: one extractor per tool, in a registry.
 
 mod bash;
+mod control;
 mod declared;
 mod edit;
 mod glob;

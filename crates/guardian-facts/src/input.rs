@@ -5,8 +5,10 @@
 //! what was expected, and shows a correct example.
 
 mod arguments;
+mod asktool;
 mod bash;
 mod catalog;
+mod control;
 mod edit;
 mod error;
 mod glob;
@@ -15,10 +17,13 @@ mod read;
 mod write;
 
 pub(crate) use arguments::{nearest_names, shorten};
+pub use asktool::{AskInput, MAX_QUESTIONS, Question};
 pub use bash::{
     BashInput, DEFAULT_TIMEOUT_SECONDS, JobInput, MAX_COMMAND_BYTES, MAX_TIMEOUT_SECONDS,
 };
 pub use catalog::{ToolDescription, tool_catalogue};
+pub(crate) use control::parse_nothing;
+pub use control::{MAX_PLAN_BYTES, PreviewInput, SearchInput, SubmitInput, TaskInput};
 pub use edit::{EditInput, Replacement};
 pub use error::ArgumentError;
 pub use glob::{GlobInput, MAX_GLOB_MATCHES};
@@ -47,6 +52,24 @@ pub enum ToolInput {
     BashOutput(JobInput),
     /// `BashKill`
     BashKill(JobInput),
+    /// `BrowserPreview`
+    BrowserPreview(PreviewInput),
+    /// `asktool`
+    AskTool(AskInput),
+    /// `new_context`
+    NewContext,
+    /// `ToolSearch`
+    ToolSearch(SearchInput),
+    /// `EnterPlanMode`
+    EnterPlanMode,
+    /// `EnterGoalMode`
+    EnterGoalMode,
+    /// `SubmitPlan`
+    SubmitPlan(SubmitInput),
+    /// `SubmitGoal`
+    SubmitGoal(SubmitInput),
+    /// `Task`
+    Task(TaskInput),
     /// A tool whose body is elsewhere (harness, plugin, MCP).
     Other(RawArgs),
 }

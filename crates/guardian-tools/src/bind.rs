@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use guardian_facts::input::{BashInput, EditInput, GlobInput, GrepInput, ReadInput, WriteInput};
+use guardian_facts::input::{
+    BashInput, EditInput, GlobInput, GrepInput, PreviewInput, ReadInput, WriteInput,
+};
 use guardian_facts::{AccessSource, Facts, FileId, PathFact, Scope, ToolInput};
 
 use crate::contained::{Contained, ContainedKind, Place, identity};
@@ -69,6 +71,8 @@ pub enum BoundInput {
     Write(Bound<WriteInput>),
     /// `Edit`
     Edit(Bound<EditInput>),
+    /// `BrowserPreview`
+    BrowserPreview(Bound<PreviewInput>),
     /// `Bash`, bound to the workspace directory.
     Bash(Bound<BashInput>),
 }
@@ -193,7 +197,20 @@ pub fn bind(input: ToolInput, facts: &Facts, roots: &Roots) -> Result<BoundInput
             bind_target(facts, roots, Wanted::FileToEdit)?,
         )),
         ToolInput::Bash(input) => BoundInput::Bash(Bound::new(input, bind_workspace(roots)?)),
-        ToolInput::BashOutput(_) | ToolInput::BashKill(_) | ToolInput::Other(_) => {
+        ToolInput::BrowserPreview(input) => {
+            BoundInput::BrowserPreview(Bound::new(input, bind_target(facts, roots, Wanted::File)?))
+        }
+        ToolInput::BashOutput(_)
+        | ToolInput::BashKill(_)
+        | ToolInput::AskTool(_)
+        | ToolInput::NewContext
+        | ToolInput::ToolSearch(_)
+        | ToolInput::EnterPlanMode
+        | ToolInput::EnterGoalMode
+        | ToolInput::SubmitPlan(_)
+        | ToolInput::SubmitGoal(_)
+        | ToolInput::Task(_)
+        | ToolInput::Other(_) => {
             return Err(ToolFailure::new(
                 FailureCode::Internal,
                 format!("`{}` is not a tool that is bound to a path", facts.tool),
@@ -296,6 +313,7 @@ impl BoundInput {
             Self::Grep(bound) => &bound.target,
             Self::Write(bound) => &bound.target,
             Self::Edit(bound) => &bound.target,
+            Self::BrowserPreview(bound) => &bound.target,
             Self::Bash(bound) => &bound.target,
         }
     }
@@ -323,6 +341,7 @@ impl BoundInput {
             Self::Grep(bound) => ToolInput::Grep(bound.input),
             Self::Write(bound) => ToolInput::Write(bound.input),
             Self::Edit(bound) => ToolInput::Edit(bound.input),
+            Self::BrowserPreview(bound) => ToolInput::BrowserPreview(bound.input),
             Self::Bash(bound) => ToolInput::Bash(bound.input),
         }
     }

@@ -13,11 +13,13 @@
 pub mod bash;
 
 mod bind;
+mod browser_preview;
 mod change;
 mod closest;
 mod contained;
 mod context;
 mod diff;
+mod document;
 mod edit;
 mod encoding;
 mod failure;
@@ -58,6 +60,10 @@ pub use context::{
     SnapshotSink, ToolContext, Vision,
 };
 pub use diff::{Hunk, HunkLine, LineKind};
+pub use document::{
+    NewDocument, SMALL_FILE_BYTES, SmallFile, create_document, own_files, read_document, sha256_of,
+    workspace_files,
+};
 pub use encoding::{Encoding, LineEnding};
 pub use failure::{FailureCode, ToolFailure};
 pub use guardian_facts::classes::Hiding;

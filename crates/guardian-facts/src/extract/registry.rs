@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::bash::{BashExtractor, JobExtractor};
+use super::control::{self, ControlExtractor, Needs, PreviewExtractor};
 use super::edit::EditExtractor;
 use super::glob::GlobExtractor;
 use super::grep::GrepExtractor;
@@ -32,24 +33,51 @@ const BUILT_IN: &[&dyn ToolPathExtractor] = &[
         verb: "ends",
         input: ToolInput::BashKill,
     },
+    &PreviewExtractor,
+    &ControlExtractor {
+        tool: "asktool",
+        parse: control::ask,
+        needs: Needs::Nothing,
+    },
+    &ControlExtractor {
+        tool: "new_context",
+        parse: control::new_context,
+        needs: Needs::Nothing,
+    },
+    &ControlExtractor {
+        tool: "ToolSearch",
+        parse: control::search,
+        needs: Needs::Nothing,
+    },
+    &ControlExtractor {
+        tool: "EnterPlanMode",
+        parse: control::enter_plan,
+        needs: Needs::Nothing,
+    },
+    &ControlExtractor {
+        tool: "EnterGoalMode",
+        parse: control::enter_goal,
+        needs: Needs::Nothing,
+    },
+    &ControlExtractor {
+        tool: "SubmitPlan",
+        parse: control::submit_plan,
+        needs: Needs::Workspace,
+    },
+    &ControlExtractor {
+        tool: "SubmitGoal",
+        parse: control::submit_goal,
+        needs: Needs::Workspace,
+    },
+    &ControlExtractor {
+        tool: "Task",
+        parse: control::task,
+        needs: Needs::Nothing,
+    },
 ];
 
 /// Names of guardian's own tools that have no extractor here, but which nobody may take.
-const RESERVED: &[&str] = &[
-    "BrowserPreview",
-    "asktool",
-    "new_context",
-    "ToolSearch",
-    "EnterPlanMode",
-    "EnterGoalMode",
-    "SubmitPlan",
-    "SubmitGoal",
-    "Task",
-    "Skill",
-    "PluginCheck",
-    "PluginPack",
-    "PluginScaffold",
-];
+const RESERVED: &[&str] = &["Skill", "PluginCheck", "PluginPack", "PluginScaffold"];
 
 /// An extractor was not registered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

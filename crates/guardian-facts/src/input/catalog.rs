@@ -3,7 +3,11 @@
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
 
+use super::asktool::AskArguments;
 use super::bash::{BashArguments, JobArguments};
+use super::control::{
+    NoArguments, PreviewArguments, SearchArguments, SubmitArguments, TaskArguments,
+};
 use super::edit::EditArguments;
 use super::glob::GlobArguments;
 use super::grep::GrepArguments;
@@ -90,6 +94,60 @@ pub fn tool_catalogue() -> Vec<ToolDescription> {
             description: "End a background job of this session with everything it started.",
             risk: "low",
             schema: schema::<JobArguments>(),
+        },
+        ToolDescription {
+            name: "BrowserPreview",
+            description: "Show a file of the workspace to the user in a browser. For pages and images that were built; it returns nothing of the file.",
+            risk: "low",
+            schema: schema::<PreviewArguments>(),
+        },
+        ToolDescription {
+            name: "asktool",
+            description: "Ask the user up to 20 questions at once, each with options to choose from; the user may also write an answer or skip. Waits until they are answered. An answer is information, it permits nothing.",
+            risk: "low",
+            schema: schema::<AskArguments>(),
+        },
+        ToolDescription {
+            name: "new_context",
+            description: "Ask for the conversation to be compacted at the next turn. Changes nothing else.",
+            risk: "low",
+            schema: schema::<NoArguments>(),
+        },
+        ToolDescription {
+            name: "ToolSearch",
+            description: "Find tools that are not loaded yet: give an exact name to load one, or a few words for what you need to load at most 4. Their schemas are there from the next turn.",
+            risk: "low",
+            schema: schema::<SearchArguments>(),
+        },
+        ToolDescription {
+            name: "EnterPlanMode",
+            description: "Begin to plan: Write, Edit and plugin tools are off until a plan was submitted with SubmitPlan and the user approved it. Must be the only tool call of its message.",
+            risk: "low",
+            schema: schema::<NoArguments>(),
+        },
+        ToolDescription {
+            name: "EnterGoalMode",
+            description: "Begin to work out a goal: Write, Edit and plugin tools are off until a goal was submitted with SubmitGoal and the user approved it. Must be the only tool call of its message.",
+            risk: "low",
+            schema: schema::<NoArguments>(),
+        },
+        ToolDescription {
+            name: "SubmitPlan",
+            description: "Submit the finished plan as Markdown (at most 512 KiB) for the user's approval. It is written to a new file in .pi/plan. Ends the turn; must be the only tool call of its message.",
+            risk: "low",
+            schema: schema::<SubmitArguments>(),
+        },
+        ToolDescription {
+            name: "SubmitGoal",
+            description: "Submit the finished goal as Markdown (at most 512 KiB) for the user's approval. It is written to a new file in .pi/goal. Ends the turn; must be the only tool call of its message.",
+            risk: "low",
+            schema: schema::<SubmitArguments>(),
+        },
+        ToolDescription {
+            name: "Task",
+            description: "Start a delegate with a task of its own. It has exactly the tools of its definition; at most 4 work at once, a fifth waits.",
+            risk: "low",
+            schema: schema::<TaskArguments>(),
         },
     ]
 }

@@ -6,6 +6,7 @@
 )]
 
 mod classes;
+mod control;
 mod extract;
 mod input;
 mod laws;

@@ -5,6 +5,7 @@ mod cases;
 mod changes;
 mod claims;
 mod containment;
+mod documents;
 mod kill;
 mod races;
 mod support;
