@@ -191,12 +191,7 @@ impl Store {
             let Some(proposal) = find(connection, &identity.session, &identity.id)? else {
                 return Err(PlanConflict::Stale.into());
             };
-            let same = proposal.turn == identity.turn
-                && proposal.tool_call == identity.tool_call
-                && identity
-                    .version
-                    .is_none_or(|version| version == FIRST_VERSION);
-            if !same {
+            if !proposal.is(&identity) {
                 return Err(PlanConflict::Stale.into());
             }
             match (proposal.status, answer) {
@@ -379,20 +374,23 @@ impl Store {
         })
     }
 
-    /// Sessions with a proposal that waits or an execution that runs: those that a restart of
-    /// their host interrupts.
+    /// Sessions with a proposal that waits, an execution that runs or a delegate at work: those
+    /// in which a restart of their host ends something.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn sessions_with_open_proposals(&self) -> Result<Vec<SessionId>, StoreError> {
+    pub fn sessions_left_open(&self) -> Result<Vec<SessionId>, StoreError> {
         self.read(|connection| {
-            let open = "status = 'pending' OR execution = 'running'";
-            let mut sessions: Vec<SessionId> = proposals_where(connection, open, [])?
-                .into_iter()
-                .map(|proposal| proposal.session)
-                .collect();
-            sessions.sort();
-            sessions.dedup();
+            let mut statement = connection.prepare_cached(
+                "SELECT session_id FROM proposals WHERE status = 'pending' OR execution = 'running'
+                 UNION SELECT session_id FROM delegates WHERE closed_at IS NULL ORDER BY 1",
+            )?;
+            let mut rows = statement.query([])?;
+            let mut sessions = Vec::new();
+            while let Some(row) = rows.next()? {
+                let id = SessionId::new(row.get::<_, String>(0)?);
+                sessions.push(id.map_err(|error| StoreError::Corrupt(error.to_string()))?);
+            }
             Ok(sessions)
         })
     }

@@ -183,6 +183,23 @@ pub struct ProposalIdentity {
     pub version: Option<u64>,
 }
 
+impl Proposal {
+    /// It waits, and it is the one that was shown under this identity.
+    #[must_use]
+    pub fn is_waiting_as(&self, identity: &ProposalIdentity) -> bool {
+        self.status == ProposalStatus::Pending && self.is(identity)
+    }
+
+    /// It is the one that was shown under this identity.
+    pub(crate) fn is(&self, identity: &ProposalIdentity) -> bool {
+        self.turn == identity.turn
+            && self.tool_call == identity.tool_call
+            && identity
+                .version
+                .is_none_or(|version| version == FIRST_VERSION)
+    }
+}
+
 /// The user's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProposalAnswer {

@@ -685,6 +685,12 @@ fn a_delegate_is_known_to_its_session_only() {
         .unwrap();
     assert!(store.delegate(&a, "d").unwrap().closed_at.is_some());
     assert!(store.open_delegates(&a).unwrap().is_empty());
+    store.open_delegate(&b, new_delegate("e")).unwrap();
+    assert_eq!(store.sessions_left_open().unwrap(), [b.clone()]);
+    store
+        .interrupt_delegates(&store.lease(&b).unwrap())
+        .unwrap();
+    assert!(store.sessions_left_open().unwrap().is_empty());
 }
 
 #[test]
