@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Tools(JsonOption),
     /// List the sessions.
     Sessions(StoreOptions),
+    /// List proposed plans and goals that wait or are being carried out.
+    Plans(PlansOptions),
     /// Show or verify the record of what happened.
     Audit(AuditOptions),
     /// Show what the agent changed in files, and take it back.
@@ -69,6 +71,20 @@ pub(crate) struct ServeOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct StoreOptions {
+    #[command(flatten)]
+    pub(crate) data: DataOption,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlansOptions {
+    /// Only of this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Those that are over too.
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) data: DataOption,
     #[command(flatten)]

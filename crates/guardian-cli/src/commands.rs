@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod doctor;
 pub(crate) mod exec;
 pub(crate) mod explain;
+pub(crate) mod plans;
 pub(crate) mod policy;
 pub(crate) mod review;
 pub(crate) mod serve;

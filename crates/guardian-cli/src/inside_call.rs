@@ -16,6 +16,7 @@ pub(crate) fn refusal(command: &Command) -> Option<String> {
         | Command::Serve(_)
         | Command::Exec(_)
         | Command::Sessions(_)
+        | Command::Plans(_)
         | Command::Audit(_)
         | Command::Review(_) => Some(
             "guardian does not run this command inside a tool call: an agent must not operate \

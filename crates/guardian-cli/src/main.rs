@@ -33,6 +33,7 @@ fn main() -> std::process::ExitCode {
         Command::Trust(options) => commands::trust::run(&options),
         Command::Tools(options) => commands::tools::run(&options),
         Command::Sessions(options) => commands::sessions::run(&options),
+        Command::Plans(options) => commands::plans::run(&options),
         Command::Audit(options) => commands::audit::run(&options),
         Command::Review(options) => commands::review::run(&options),
         Command::Doctor(options) => commands::doctor::run(&options),

@@ -40,6 +40,9 @@ impl EventSink for Terminal {
             | Event::ToolOutput { .. }
             | Event::PermissionResolved { .. }
             | Event::PolicyChanged { .. }
+            | Event::PlansChanged { .. }
+            | Event::AskRequest { .. }
+            | Event::BrowserPreview { .. }
             | Event::SessionChanged { .. } => {}
         }
     }

@@ -14,6 +14,8 @@ use guardian_tools::RealProbe;
 use serde_json::{Value, json};
 
 use crate::config::HostConfig;
+use crate::control::{AGENT_RULE, AgentStanding};
+use crate::delegates::DelegateRefusal;
 use crate::error::{ErrorCode, HostError};
 use crate::host::{Host, store_error};
 use crate::judge::{Caller, Judge, OverwriteState, Refused};
@@ -74,6 +76,21 @@ impl CheckReport {
         }
     }
 
+    /// The same, asked about for one more reason.
+    fn asked_by(self, rule: &str, reason: String) -> Self {
+        if self.decision != words::decision(Decision::Allow) {
+            return self;
+        }
+        Self {
+            decision: words::decision(Decision::Ask).to_owned(),
+            cause: format!("rule:{rule}"),
+            decided_by: vec![rule.to_owned()],
+            reasons: vec![reason],
+            allowed_decisions: vec!["allow-once".to_owned(), "deny".to_owned()],
+            ..self
+        }
+    }
+
     /// A call that ends with an error code before anything is decided: it would not run.
     fn refused(code: ErrorCode, cause: &str, message: String) -> Self {
         Self {
@@ -126,6 +143,19 @@ impl Host {
         if let Some(report) = refused_by_mode(caller.mode, &tool) {
             return Ok(report);
         }
+        let mut caller = caller;
+        if let Some(id) = &request.delegate_id {
+            match self.delegate_of(&session, id, &tool).await? {
+                Ok(delegate) => caller.delegate = Some(delegate.name),
+                Err(refusal) => {
+                    return Ok(CheckReport::refused(
+                        ErrorCode::ToolDenied,
+                        DelegateRefusal::CAUSE,
+                        refusal.0,
+                    ));
+                }
+            }
+        }
         let needs_workspace = crate::gate::needs_workspace(&tool);
         if needs_workspace && session.roots.workspace.is_none() {
             let message = format!("{tool} needs a project directory, and this session has none");
@@ -143,8 +173,29 @@ impl Host {
                 message,
             ));
         }
+        if !crate::control::is_alone(&request) {
+            return Ok(CheckReport::refused(
+                ErrorCode::ControlToolNotAlone,
+                "batch",
+                crate::control::not_alone(&tool),
+            ));
+        }
+        let agent = (tool == "Task")
+            .then(|| request.args.get("agent").and_then(Value::as_str))
+            .flatten();
+        let unseen = match agent {
+            Some(agent) => match self.agent_standing(&session, agent).await? {
+                AgentStanding::Unknown(message) => {
+                    let code = ErrorCode::InvalidArgument;
+                    return Ok(CheckReport::refused(code, "arguments", message));
+                }
+                AgentStanding::Unseen(reason) => Some(reason),
+                AgentStanding::Known => None,
+            },
+            None => None,
+        };
         let (host, runtime) = (Arc::clone(self), self.runtime(&request.session_id));
-        tokio::task::spawn_blocking(move || {
+        let report = tokio::task::spawn_blocking(move || {
             let overwrite = |facts: &Facts| crate::gate::overwrite_state(&runtime, facts, None);
             let by = By {
                 judge: &host.judge,
@@ -155,7 +206,11 @@ impl Host {
             by.check(&tool, &request.args, &overwrite)
         })
         .await
-        .map_err(|_| HostError::internal("the call could not be analysed"))
+        .map_err(|_| HostError::internal("the call could not be analysed"))?;
+        Ok(match unseen {
+            Some(reason) => report.asked_by(AGENT_RULE, reason),
+            None => report,
+        })
     }
 }
 
@@ -190,7 +245,7 @@ impl By<'_> {
             }
             Err(error @ Refused::Arguments(_)) => {
                 return CheckReport::refused(
-                    ErrorCode::InvalidArgument,
+                    crate::tools_list::argument_code(tool),
                     "arguments",
                     error.to_string(),
                 );

@@ -59,11 +59,31 @@ pub enum Event {
         /// What is wrong with the files.
         problems: Vec<crate::policies::PolicyProblem>,
     },
+    /// A proposal was submitted, answered, expired, interrupted or withdrawn, or its execution
+    /// moved on.
+    PlansChanged {
+        /// As it is now.
+        proposal: Box<guardian_store::Proposal>,
+    },
+    /// Questions wait for the user.
+    AskRequest {
+        /// The questions.
+        request: Arc<crate::questions::AskRequest>,
+    },
+    /// A file is to be shown to the user.
+    BrowserPreview {
+        /// Whose call.
+        session_id: String,
+        /// The file, relative to the workspace.
+        path: String,
+        /// Where it lies, as a `file:` URL.
+        url: String,
+    },
     /// A session was created, configured or deleted, or a turn began or ended.
     SessionChanged {
         /// Which.
         session_id: String,
-        /// `created`, `configured`, `deleted`, `turnStarted` or `turnEnded`.
+        /// `created`, `configured`, `modeChanged`, `deleted`, `turnStarted` or `turnEnded`.
         change: &'static str,
     },
 }

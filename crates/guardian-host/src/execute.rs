@@ -82,6 +82,7 @@ impl Host {
         match ran {
             Ok(output) => {
                 let mut content = output.content;
+                self.emit_preview(passage, &content);
                 if let Some(change) = output.changed {
                     passage.change = pending_change(passage, change, kept)?;
                 }
@@ -113,6 +114,21 @@ impl Host {
             },
             time,
         })
+    }
+
+    /// A file that BrowserPreview opened is shown by whoever can.
+    fn emit_preview(&self, passage: &Passage, content: &serde_json::Value) {
+        let text = |key: &str| content.get(key).and_then(serde_json::Value::as_str);
+        if passage.request.tool_name != "BrowserPreview" {
+            return;
+        }
+        if let (Some(path), Some(url)) = (text("path"), text("url")) {
+            self.events.emit(Event::BrowserPreview {
+                session_id: passage.request.session_id.clone(),
+                path: path.to_owned(),
+                url: url.to_owned(),
+            });
+        }
     }
 
     fn vision(&self) -> Vision {

@@ -23,11 +23,12 @@ use self::effect::{external_path, needs_scratch, same_effect};
 use crate::admission::{CallClass, Patience};
 use crate::calls::{CancelSignal, InFlight};
 use crate::changes::PendingChange;
+use crate::control::{ControlCall, check_alone};
+use crate::delegates::DelegateCall;
 use crate::error::{ErrorCode, HostError};
 use crate::execute::{Execution, check_timeout};
 use crate::host::Host;
-use crate::jobs::job_call;
-use crate::judge::{OverwriteState, Refused};
+use crate::judge::{Caller, OverwriteState, Refused};
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
 use crate::path_order::{Arrival, Claimed};
 use crate::policies::PolicyInForce;
@@ -47,6 +48,8 @@ pub(crate) struct Passage {
     pub(crate) session: SessionInfo,
     pub(crate) runtime: Arc<SessionRuntime>,
     pub(crate) in_flight: InFlight,
+    /// The delegate that makes the call, once it was looked up.
+    pub(crate) delegate: Option<DelegateCall>,
     /// What the mutation leaves in the store, once it was made.
     pub(crate) change: Option<PendingChange>,
     /// The policy that it was last judged by.
@@ -67,6 +70,21 @@ struct Judged {
 }
 
 impl Passage {
+    /// Who calls, with the delegate's name.
+    pub(crate) async fn caller(&self, host: &Host) -> Caller {
+        let delegate = self.delegate_name();
+        Caller {
+            delegate,
+            ..host.caller(&self.session).await
+        }
+    }
+
+    /// Name of the delegate that makes the call.
+    pub(crate) fn delegate_name(&self) -> Option<String> {
+        let call = self.delegate.as_ref()?;
+        Some(call.delegate.name.clone())
+    }
+
     pub(crate) fn session_id(&self) -> Result<SessionId, HostError> {
         SessionId::new(self.session.session_id.clone()).map_err(HostError::internal)
     }
@@ -110,6 +128,7 @@ impl Host {
             session,
             runtime,
             in_flight,
+            delegate: None,
             change: None,
             policy: None,
             repair: None,
@@ -135,8 +154,10 @@ impl Host {
     ) -> Result<ToolOutcome, Stop> {
         self.check_mode(passage, &passage.session.clone())?;
         self.check_turn(passage)?;
+        self.check_delegate(passage).await?;
         check_workspace(passage)?;
         check_tool(passage)?;
+        check_alone(passage)?;
         let call = raw_call(passage)?;
         check_timeout(passage)?;
         self.check_shell(passage).await?;
@@ -146,12 +167,15 @@ impl Host {
             return Err(denied_by_policy(passage, &judged.verdict).into());
         }
         let facts = Arc::new(judged.extraction.facts);
-        if let Some((action, job)) = job_call(&judged.extraction.input) {
-            if judged.verdict.decision == Decision::Ask {
+        if let Some(mut control) = ControlCall::of(&judged.extraction.input) {
+            let verdict = self
+                .prepare_control(passage, &mut control, judged.verdict)
+                .await?;
+            if verdict.decision == Decision::Ask {
                 let asked = Asked {
                     call: &call,
                     facts: &facts,
-                    verdict: &judged.verdict,
+                    verdict: &verdict,
                     overwrite: judged.overwrite,
                     binding: None,
                 };
@@ -160,7 +184,7 @@ impl Host {
             }
             self.check_again(passage, &facts, judged.overwrite).await?;
             passage.record.started();
-            return self.run_job_tool(passage, action, &job.job_id).await;
+            return self.run_control(passage, control).await;
         }
         let mut bound = self
             .bind_call(passage, judged.extraction.input, Arc::clone(&facts))
@@ -306,7 +330,7 @@ impl Host {
         facts: &Facts,
         overwrite: OverwriteState,
     ) -> Result<Verdict, HostError> {
-        let caller = self.caller(&passage.session).await;
+        let caller = passage.caller(self).await;
         let policy = self.policy_of(&passage.session).await?;
         let verdict = self.judge.decide(facts, &caller, overwrite, &policy);
         let version = self.judge.version(&policy);
@@ -460,7 +484,8 @@ impl Host {
         {
             return Err(aborted(passage).into());
         }
-        let caller = self.caller(&passage.session).await;
+        self.check_delegate_again(passage).await?;
+        let caller = passage.caller(self).await;
         let policy = self.policy_of(&passage.session).await?;
         let verdict = self.judge.decide(facts, &caller, overwrite, &policy);
         passage.policy = Some(policy);
@@ -548,16 +573,17 @@ fn workspace_required(passage: &Passage) -> ToolOutcome {
 }
 
 fn invalid_arguments(passage: &Passage, error: &ArgumentError) -> ToolOutcome {
+    let code = tools_list::argument_code(&passage.request.tool_name);
     let content = serde_json::json!({
         "error": error.message,
-        "code": ErrorCode::InvalidArgument.as_str(),
+        "code": code.as_str(),
         "pointer": error.pointer,
         "expected": error.expected,
         "example": error.example,
         "accepted": error.accepted,
     });
     let id = &passage.request.tool_call_id;
-    ToolOutcome::failed_with(id, ErrorCode::InvalidArgument, content)
+    ToolOutcome::failed_with(id, code, content)
 }
 
 fn check_tool(passage: &Passage) -> Result<(), Stop> {

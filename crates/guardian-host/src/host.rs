@@ -24,6 +24,7 @@ use crate::events::{Event, EventSink};
 use crate::judge::Judge;
 use crate::path_order::PathOrder;
 use crate::policies::Policies;
+use crate::questions::Questions;
 use crate::review_host::{Clients, WaitingCalls};
 use crate::reviewers::{self, CommandRunner, ReviewerParts};
 use crate::scratch;
@@ -56,6 +57,7 @@ pub struct Host {
     /// `None`: commands run with the weaker ownership by process group.
     pub(crate) supervisor: Option<Arc<SupervisorProgram>>,
     pub(crate) policies: Arc<Policies>,
+    pub(crate) questions: Questions,
     runtimes: Mutex<HashMap<String, Arc<SessionRuntime>>>,
 }
 
@@ -172,6 +174,7 @@ impl Host {
             jobs: Jobs::new(),
             shells,
             policies: Arc::new(policies),
+            questions: Questions::default(),
             runtimes: Mutex::default(),
             config,
         };
@@ -280,6 +283,18 @@ impl Host {
             .map_err(store_error)
     }
 
+    /// Ends what hosts left open that are gone. A session that another process holds is skipped.
+    fn interrupt_orphans(&self) -> Result<(), StoreError> {
+        for session in self.store.sessions_left_open()? {
+            match self.store.lease(&session) {
+                Ok(lease) => crate::sessions::interrupt(&self.store, &lease).map(drop)?,
+                Err(StoreError::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Removes what killed processes and gone sessions left, and audit rows past their time;
     /// failures are for the log only.
     fn sweep(&self) {
@@ -295,6 +310,9 @@ impl Host {
         }
         if let Err(error) = self.store.sweep_blobs() {
             tracing::warn!(%error, "kept bytes could not be swept");
+        }
+        if let Err(error) = self.interrupt_orphans() {
+            tracing::warn!(%error, "what an earlier host left open could not be ended");
         }
         let data_dir = &self.config.places.data_dir;
         let swept = sweep_pending(data_dir);

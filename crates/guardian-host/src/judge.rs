@@ -7,12 +7,12 @@ use std::sync::{PoisonError, RwLock};
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{
     ArgumentError, DeclaredExtractor, ExtractError, Extraction, ExtractorRegistry, FactContext,
-    Facts, PathClasses, PathProbe, ProbeLog, RawArgs, RegisterError, RootPaths, ToolCall,
+    Facts, PathClasses, PathProbe, ProbeLog, RawArgs, RegisterError, RootPaths, Scope, ToolCall,
     ToolInput,
 };
 use guardian_rules::{
-    Grant, OperatingMode, PermissionMode, SandboxState, Situation, ToolRisk, Verdict, tool_kind,
-    tool_risk,
+    Cause, Decision, Grant, OperatingMode, PermissionMode, SandboxState, Situation, ToolRisk,
+    Verdict, tool_kind, tool_risk,
 };
 
 use crate::error::{ErrorCode, HostError};
@@ -236,7 +236,38 @@ impl Judge {
         overwrite: OverwriteState,
         policy: &PolicyInForce,
     ) -> Verdict {
-        policy.evaluate(facts, &self.situation(&facts.tool, caller, overwrite))
+        let verdict = policy.evaluate(facts, &self.situation(&facts.tool, caller, overwrite));
+        match not_shown(facts) {
+            Some((cause, reason)) => Verdict {
+                decision: Decision::Deny,
+                decided_by: vec!["preview".to_owned()],
+                reasons: vec![reason.to_owned()],
+                allowed_decisions: Vec::new(),
+                session_grant: None,
+                cause,
+                ..verdict
+            },
+            None => verdict,
+        }
+    }
+}
+
+/// Why BrowserPreview does not show the file, whatever policy says: it is secret, or none of the
+/// workspace (SPEC §13.4).
+fn not_shown(facts: &Facts) -> Option<(Cause, &'static str)> {
+    if facts.tool != "BrowserPreview" {
+        return None;
+    }
+    let file = facts.accesses.iter().find_map(|access| access.exact());
+    match file {
+        Some(file) if file.sensitivity.secret => {
+            Some((Cause::SecretFile, "a secret file is not shown in a browser"))
+        }
+        Some(file) if file.scope == Scope::Workspace => None,
+        _ => Some((
+            Cause::PathOutsideWorkspace,
+            "only files of the workspace are shown in a browser",
+        )),
     }
 }
 

@@ -8,14 +8,18 @@
 //! call; nothing that a request claims about them is believed.
 
 pub mod admission;
+pub mod agents;
 pub mod audit_head;
 pub mod audit_timing;
 pub mod audit_view;
 pub mod calls;
+pub mod catalog;
 mod changes;
 pub mod check;
 mod config;
+mod control;
 mod declared;
+mod delegates;
 mod error;
 mod events;
 mod execute;
@@ -29,6 +33,7 @@ mod outcome;
 pub mod path_order;
 pub mod plans;
 pub mod policies;
+pub mod questions;
 mod record;
 mod repair;
 mod review_host;

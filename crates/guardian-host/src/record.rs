@@ -34,6 +34,7 @@ pub(crate) struct CallRecord {
     arrived: Instant,
     session: Option<SessionId>,
     request: ToolRequest,
+    delegate: Option<String>,
     summary: Option<String>,
     decision: Option<Decision>,
     cause: Option<String>,
@@ -62,6 +63,8 @@ impl CallRecord {
             arrived: Instant::now(),
             session: SessionId::new(session.session_id.clone()).ok(),
             request: request.clone(),
+            // What it claims to be, until it is known what it is.
+            delegate: request.delegate_id.clone(),
             summary: None,
             decision: None,
             cause: None,
@@ -79,6 +82,11 @@ impl CallRecord {
             exit_code: None,
             repair: None,
         }
+    }
+
+    /// Notes which delegate it is.
+    pub(crate) fn by_delegate(&mut self, name: &str) {
+        self.delegate = Some(name.to_owned());
     }
 
     /// Notes facts and verdict.
@@ -153,7 +161,7 @@ impl CallRecord {
             turn: self.request.turn_id.as_deref().map(redacted),
             tool_call: Some(redacted(&self.request.tool_call_id)),
             tool: Some(redacted(&self.request.tool_name)),
-            delegate: self.request.delegate_id.as_deref().map(redacted),
+            delegate: self.delegate.as_deref().map(redacted),
             args_hash: host
                 .store
                 .args_hash(&self.request.tool_name, &self.request.args)

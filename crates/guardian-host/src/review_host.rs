@@ -18,7 +18,7 @@ use crate::error::HostError;
 use crate::events::{Event, EventSink};
 use crate::gate::Passage;
 use crate::host::Host;
-use crate::judge::OverwriteState;
+use crate::judge::{Caller, OverwriteState};
 use crate::reviews::Bound;
 use crate::sessions::random_id;
 
@@ -80,6 +80,7 @@ pub(crate) struct WaitingCalls(Mutex<HashMap<String, WaitingCall>>);
 #[derive(Clone)]
 struct WaitingCall {
     facts: Arc<Facts>,
+    delegate: Option<String>,
     overwrite: OverwriteState,
 }
 
@@ -131,6 +132,7 @@ impl Host {
             request_id.clone(),
             WaitingCall {
                 facts: Arc::clone(facts),
+                delegate: passage.delegate_name(),
                 overwrite,
             },
         );
@@ -139,7 +141,7 @@ impl Host {
             request_id: request_id.clone(),
         };
         let policy = self.policy_of(&passage.session).await?;
-        let caller = self.caller(&passage.session).await;
+        let caller = passage.caller(self).await;
         let situation = self.judge.situation(&call.tool, &caller, overwrite);
         let code = self.shown_code(passage, facts).await;
         let mut request = self.review_request(request_id, passage, asked, code);
@@ -253,7 +255,7 @@ impl Host {
             .collect();
         request.omitted.code = files.len() - code.len();
         request.code = code;
-        request.delegate = passage.request.delegate_id.clone();
+        request.delegate = passage.delegate_name();
         if passage.session.mode != OperatingMode::Agent && tool_kind(&call.tool) == ToolKind::Shell
         {
             request.notes.push(
@@ -297,7 +299,10 @@ impl Host {
             let Ok(policy) = self.policy_of(&session).await else {
                 continue;
             };
-            let caller = self.caller(&session).await;
+            let caller = Caller {
+                delegate: waiting.delegate.clone(),
+                ..self.caller(&session).await
+            };
             let verdict = self
                 .judge
                 .decide(&waiting.facts, &caller, waiting.overwrite, &policy);

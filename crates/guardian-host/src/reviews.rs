@@ -110,7 +110,7 @@ impl Host {
             "facts": facts,
             "target": bound.binding.map(|binding| format!("{binding:?}")),
             "shell": passage.shell_id,
-            "delegate": passage.request.delegate_id,
+            "delegate": passage.delegate_name(),
             "policy": bound.policy_version,
         });
         self.store.args_hash(&bound.call.tool, &action).ok()

@@ -6,9 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use guardian_facts::RootPaths;
 use guardian_rules::{OperatingMode, PermissionMode, SessionPermissionMode};
-use guardian_store::{Lease, NewTurn, SessionId, ShellPin, Store, StoreError, TurnOutcome};
+use guardian_store::{
+    DelegateEnd, Lease, NewTurn, Proposal, SessionId, ShellPin, Store, StoreError, TurnOutcome,
+};
 use guardian_tools::{FailureCode, Roots, ToolFailure};
 
+use crate::control::ControlRuntime;
 use crate::error::{ErrorCode, HostError};
 use crate::host::Host;
 use crate::repair::RepairGuard;
@@ -96,6 +99,7 @@ pub(crate) struct SessionRuntime {
     lease: Mutex<Option<Lease>>,
     pub(crate) reviews: crate::reviews::ReviewState,
     repairs: Mutex<RepairGuard>,
+    pub(crate) control: ControlRuntime,
 }
 
 impl SessionRuntime {
@@ -130,15 +134,17 @@ impl SessionRuntime {
         lease.is_some()
     }
 
-    fn hold_lease(&self, store: &Store, session: &SessionId) -> Result<(), StoreError> {
+    /// Takes the session for this process, and ends what a process that went away left open.
+    /// Returns the proposals that this interrupted.
+    fn hold_lease(&self, store: &Store, session: &SessionId) -> Result<Vec<Proposal>, StoreError> {
         let mut kept = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.is_none() {
-            let lease = store.lease(session)?;
-            // Turns of a process that went away do not block the session.
-            store.interrupt_turns(&lease)?;
-            *kept = Some(lease);
+        if kept.is_some() {
+            return Ok(Vec::new());
         }
-        Ok(())
+        let lease = store.lease(session)?;
+        let interrupted = interrupt(store, &lease)?;
+        *kept = Some(lease);
+        Ok(interrupted)
     }
 }
 
@@ -237,7 +243,8 @@ impl Host {
     /// Changes a session's title or modes; what waits for an answer is decided anew.
     ///
     /// # Errors
-    /// `SESSION_NOT_FOUND`, `INTERNAL`.
+    /// `SESSION_NOT_FOUND`, `INTERNAL`; `PLAN_CONFIGURATION_BLOCKED` while a proposal waits,
+    /// `CONFLICT` for another mode while a delegate is at work.
     pub async fn configure_session(
         self: &std::sync::Arc<Self>,
         id: &str,
@@ -253,6 +260,7 @@ impl Host {
         // Whoever runs the session's calls must be who changes what they may do: cards that wait
         // in another process would not be decided anew.
         self.own_session(id.as_str()).await?;
+        self.expire_plans().await?;
         let changed = id.clone();
         self.with_store(move |store| store.configure_session(&changed, None, row))
             .await?;
@@ -316,17 +324,17 @@ impl Host {
             user_message,
             new_prompt,
         };
+        self.own_session(id.as_str()).await?;
         let of = id.clone();
-        let session = Arc::clone(&runtime);
-        self.with_store(move |store| {
-            runtime.hold_lease(store, &of)?;
-            store.begin_turn(&of, new)
-        })
-        .await?;
+        self.with_store(move |store| store.begin_turn(&of, new))
+            .await?;
+        if new_prompt {
+            runtime.control.lock_active_tools().clear();
+        }
         self.turn_began
             .store(true, std::sync::atomic::Ordering::Release);
         if new_prompt {
-            session.repairs(|guard| *guard = RepairGuard::default());
+            runtime.repairs(|guard| *guard = RepairGuard::default());
         }
         self.emit_session_change(id.as_str(), "turnStarted");
         let (shell_id, shell_dialect) = shell.unzip();
@@ -357,7 +365,11 @@ impl Host {
         let (of, turn) = (id.clone(), turn_id.to_owned());
         self.with_store(move |store| store.end_turn(&of, &turn, outcome))
             .await?;
+        // Skipped before their calls are aborted: they end well.
+        self.questions.skip_session(id.as_str());
         self.stop_calls(id.as_str(), AbortReason::Turn).await?;
+        self.close_delegates(id.as_str(), None, DelegateEnd::Aborted)
+            .await?;
         self.emit_session_change(id.as_str(), "turnEnded");
         Ok(())
     }
@@ -372,8 +384,13 @@ impl Host {
             return Ok(());
         }
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
-        self.with_store(move |store| runtime.hold_lease(store, &id))
-            .await
+        let interrupted = self
+            .with_store(move |store| runtime.hold_lease(store, &id))
+            .await?;
+        interrupted
+            .iter()
+            .for_each(|proposal| self.emit_plan(proposal));
+        Ok(())
     }
 
     /// Denies the session's cards, aborts its calls and waits until they are over.
@@ -469,6 +486,14 @@ impl Host {
         }
         Ok(canonical)
     }
+}
+
+/// Ends what a process that went away left open: its turns do not block the session, its proposals
+/// are not answered, its delegates do not call.
+pub(crate) fn interrupt(store: &Store, lease: &Lease) -> Result<Vec<Proposal>, StoreError> {
+    store.interrupt_turns(lease)?;
+    store.interrupt_delegates(lease)?;
+    store.interrupt_proposals(lease)
 }
 
 /// A validated id from a request.

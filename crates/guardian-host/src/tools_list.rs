@@ -5,6 +5,8 @@ use guardian_rules::{OperatingMode, mode_refusal, tool_kind};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::error::ErrorCode;
+
 /// One tool.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,9 +41,18 @@ const BODIES: &[&str] = &[
     "Bash",
     "BashOutput",
     "BashKill",
+    "BrowserPreview",
+    "asktool",
+    "new_context",
+    "ToolSearch",
+    "EnterPlanMode",
+    "EnterGoalMode",
+    "SubmitPlan",
+    "SubmitGoal",
+    "Task",
 ];
 /// Those that a prompt does not start with.
-const ON_DEMAND: &[&str] = &["Glob", "Grep"];
+const ON_DEMAND: &[&str] = &["Glob", "Grep", "BrowserPreview"];
 
 /// All tools with a body.
 #[must_use]
@@ -62,6 +73,14 @@ pub fn tool_list() -> Vec<ToolInfo> {
             .to_owned(),
         })
         .collect()
+}
+
+/// The code of a call whose arguments do not fit.
+pub(crate) fn argument_code(name: &str) -> ErrorCode {
+    match name {
+        "asktool" => ErrorCode::AsktoolInvalidArgument,
+        _ => ErrorCode::InvalidArgument,
+    }
 }
 
 /// A tool of this name runs here.

@@ -61,7 +61,10 @@ pub(crate) fn page() -> anyhow::Result<Vec<Generated>> {
          `data.code`. Ids are echoed as they came. Closing stdin is an orderly shutdown: cards are \
          denied, calls are aborted, their processes are gone.\n\n\
          A tool that fails is a normal result, never an error: \
-         `{toolCallId, ok, isError, errorCode?, content, denied?}`.\n\n\
+         `{toolCallId, ok, isError, errorCode?, content, denied?, runtime?}`. `runtime` is for the \
+         harness: `terminate` ends the turn, `newContext` compacts at the next one, `mode` is the \
+         session's new mode, `addedToolNames` are to be loaded, `delegateId` goes on each call of \
+         the delegate.\n\n\
          ## Methods\n\n| method | role |\n|---|---|\n| `app.handshake` | any |\n",
     );
     for method in METHODS {
@@ -75,7 +78,19 @@ pub(crate) fn page() -> anyhow::Result<Vec<Generated>> {
          | `permissions.resolved` | it is settled: `{requestId, sessionId, toolCallId, outcome}` |\n\
          | `permissions.denied` | an automatic reviewer denied a call: `{sessionId, action, toolCallId, toolName, summary, reviewer, rationale?, at, overruled}`; see `permissions.overrule` |\n\
          | `tools.output` | output of a running command: `{sessionId, toolCallId, stream, seq, chunk}`; a gap in `seq` is a dropped chunk |\n\
-         | `session.changed` | `{sessionId, change}` |\n\n\
+         | `plans.changed` | a proposal or its execution moved on: `{sessionId, proposal}` |\n\
+         | `asktool.request` | questions wait: `{requestId, sessionId, turnId, toolCallId, questions: [{question, options, multiSelect}]}`; no deadline |\n\
+         | `browser.preview` | a file is to be shown: `{sessionId, path, url}` |\n\
+         | `session.changed` | `{sessionId, change}` with `created`, `configured`, `modeChanged`, `deleted`, `turnStarted` or `turnEnded` |\n\n\
+         ## Plans and goals\n\n\
+         `EnterPlanMode` or `EnterGoalMode` → `SubmitPlan` or `SubmitGoal` writes a new file and \
+         records a proposal (`pending`) → `plans.resolve` makes it `approved` (the session is in \
+         agent mode with the given permission mode, an execution is `queued`) or `rejected` (the \
+         mode stays). 30 minutes unanswered: `expired`. Restart of the host: `interrupted`. \
+         `plans.abort`: `aborted`. An execution is `queued` until `plans.claimExecution` makes it \
+         `running`; `plans.finishExecution` makes it `finished` or `failed`, a restart \
+         `interrupted`. An answer names id, session, turn, call and, if it likes, the version that \
+         was shown; the file must still have the submitted bytes, at the approval and at the claim.\n\n\
          ## Error codes\n\n| code | retryable | meaning |\n|---|---|---|\n",
     );
     for code in ErrorCode::ALL {

@@ -10,6 +10,7 @@ mod crash;
 mod exec;
 mod host_process;
 mod lying_client;
+mod plans;
 mod policy;
 mod review;
 mod transcripts;

@@ -30,12 +30,17 @@ transcripts! {
     abort = "abort.jsonl";
     accept_edits = "accept-edits.jsonl";
     ask_mode = "ask-mode.jsonl";
+    asktool = "asktool.jsonl";
+    asktool_alone = "asktool-alone.jsonl";
     audit = "audit.jsonl";
     auto = "auto.jsonl";
     bad_input = "bad-input.jsonl";
     claims_are_ignored = "claims-are-ignored.jsonl";
     containment = "containment.jsonl";
+    control_tools = "control-tools.jsonl";
     deadline = "deadline.jsonl";
+    delegates = "delegates.jsonl";
+    delegates_of_the_repository = "delegates-of-the-repository.jsonl";
     denied_with_feedback = "denied-with-feedback.jsonl";
     forty_cards = "forty-cards.jsonl";
     handshake = "handshake.jsonl";
@@ -45,6 +50,11 @@ transcripts! {
     mutations_in_order = "mutations-in-order.jsonl";
     outside_paths = "outside-paths.jsonl";
     plan_and_goal = "plan-and-goal.jsonl";
+    plan_approve = "plan-approve.jsonl";
+    plan_modes = "plan-modes.jsonl";
+    plan_refusals = "plan-refusals.jsonl";
+    plan_reject = "plan-reject.jsonl";
+    plan_restart = "plan-restart.jsonl";
     policy_files = "policy-files.jsonl";
     remembered_answers = "remembered-answers.jsonl";
     role_agent = "role-agent.jsonl";
@@ -146,6 +156,13 @@ impl Run {
             self.want(pattern);
         } else if let Some(pattern) = step.get("absent") {
             self.absent(pattern);
+        } else if let Some(how) = text("restart") {
+            let mut host = self.host.take().unwrap();
+            match how.as_str() {
+                "end" => assert_eq!(host.end(), Some(0)),
+                "kill" => drop(host.kill()),
+                other => panic!("unknown restart {other}"),
+            }
         } else if let Some(code) = step.get("end").and_then(Value::as_i64) {
             let got = self.host().end();
             assert_eq!(got.map(i64::from), Some(code), "exit code");

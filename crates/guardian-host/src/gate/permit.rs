@@ -39,6 +39,7 @@ impl Host {
             session,
             runtime,
             in_flight,
+            delegate: None,
             change: None,
             policy: None,
             repair: None,
@@ -62,6 +63,7 @@ impl Host {
     async fn permit_steps(self: &Arc<Self>, passage: &mut Passage) -> Result<ToolOutcome, Stop> {
         self.check_mode(passage, &passage.session.clone())?;
         self.check_turn(passage)?;
+        self.check_delegate(passage).await?;
         check_workspace(passage)?;
         let call = raw_call(passage)?;
         let facts = Arc::new(self.extract(passage, &call).await?.facts);

@@ -244,6 +244,9 @@ impl Connection {
         if review {
             self.host.attach_reviewer();
         }
+        if params.capabilities.questions && role == Role::Operator {
+            self.host.attach_questions();
+        }
         self.host.set_vision(params.capabilities.vision);
         let result = super::methods::app::handshake(&self.host);
         serde_json::to_value(result).map_err(HostError::internal)

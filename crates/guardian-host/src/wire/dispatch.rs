@@ -12,9 +12,10 @@ use serde_json::Value;
 
 use super::connection::Connection;
 use super::methods::{
-    app, audit, extractors, jobs, permissions, policy, review, session, settings, tools, workspace,
+    agents, app, asktool, audit, extractors, jobs, permissions, plans, policy, review, session,
+    settings, tools, workspace,
 };
-use super::types::{self, Role};
+use super::types::{self, Role, control};
 use crate::error::HostError;
 
 /// How a method is scheduled.
@@ -80,6 +81,7 @@ methods! {
     "workspace.set", Operator, Plain, workspace::set, types::WorkspaceSetParams => types::WorkspaceResult;
     "workspace.clear", Operator, Plain, workspace::clear, types::NoParams => types::WorkspaceResult;
     "tools.list", Agent, Plain, tools::list, types::NoParams => types::ToolsListResult;
+    "tools.catalog", Agent, Plain, tools::catalog, types::SessionParams => control::ToolsCatalogResult;
     "tools.execute", Agent, Call, tools::execute, types::ExecuteParams => types::ExecuteResult;
     "tools.permit", Agent, Call, tools::permit, types::ExecuteParams => types::ExecuteResult;
     "tools.abort", Agent, Control, tools::abort, types::AbortParams => types::AbortResult;
@@ -100,6 +102,15 @@ methods! {
     "review.rollback", Operator, Plain, review::rollback, types::RollbackParams => types::RollbackResult;
     "review.rollbackTurn", Operator, Plain, review::rollback_turn, types::RollbackTurnParams => types::RollbackTurnResult;
     "artifacts.list", Operator, Plain, review::artifacts, types::SessionParams => types::ArtifactsResult;
+    "plans.pending", Operator, Control, plans::pending, control::PlansPendingParams => control::PlansPendingResult;
+    "plans.resolve", Operator, Control, plans::resolve, control::PlansResolveParams => control::ProposalResult;
+    "plans.claimExecution", Operator, Plain, plans::claim_execution, control::PlanParams => control::ClaimExecutionResult;
+    "plans.finishExecution", Operator, Plain, plans::finish_execution, control::FinishExecutionParams => control::ProposalResult;
+    "plans.abort", Operator, Control, plans::abort, control::PlanParams => control::PlansAbortResult;
+    "asktool.resolve", Operator, Control, asktool::resolve, control::AskResolveParams => control::AskResolveResult;
+    "agents.list", Agent, Plain, agents::list, types::SessionParams => control::AgentsListResult;
+    "agents.define", Operator, Plain, agents::define, control::AgentsDefineParams => control::AgentsDefineResult;
+    "task.finish", Agent, Control, agents::finish_task, control::TaskFinishParams => control::TaskFinishResult;
     "audit.query", Operator, Plain, audit::query, types::AuditQueryParams => types::AuditQueryResult;
     "audit.append", Operator, Plain, audit::append, types::AuditAppendParams => types::Empty;
     "audit.verify", Operator, Plain, audit::verify, types::NoParams => types::AuditVerifyResult;
@@ -165,9 +176,12 @@ mod tests {
                 "session.beginTurn",
                 "session.endTurn",
                 "tools.list",
+                "tools.catalog",
                 "tools.execute",
                 "tools.permit",
                 "tools.abort",
+                "agents.list",
+                "task.finish",
             ]
         );
     }

@@ -81,6 +81,38 @@ impl EventSink for WireEvents {
                 });
                 self.outbound.notify(line("policy.changed", &params));
             }
+            Event::PlansChanged { proposal } => {
+                let params = json!({
+                    "sessionId": proposal.session.as_str(),
+                    "proposal": crate::plans::proposal_view(&proposal),
+                });
+                self.outbound.notify(line("plans.changed", &params));
+            }
+            Event::AskRequest { request } => {
+                let question = |one: &guardian_facts::input::Question| {
+                    json!({
+                        "question": one.question,
+                        "options": one.options,
+                        "multiSelect": one.multi_select,
+                    })
+                };
+                let params = json!({
+                    "requestId": request.request_id,
+                    "sessionId": request.session_id,
+                    "turnId": request.turn_id,
+                    "toolCallId": request.tool_call_id,
+                    "questions": request.questions.iter().map(question).collect::<Vec<_>>(),
+                });
+                self.outbound.notify(line("asktool.request", &params));
+            }
+            Event::BrowserPreview {
+                session_id,
+                path,
+                url,
+            } => {
+                let params = json!({ "sessionId": session_id, "path": path, "url": url });
+                self.outbound.notify(line("browser.preview", &params));
+            }
             Event::SessionChanged { session_id, change } => {
                 let params = json!({ "sessionId": session_id, "change": change });
                 self.outbound.notify(line("session.changed", &params));

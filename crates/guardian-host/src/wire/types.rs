@@ -3,6 +3,8 @@
 //! Unknown members of parameters are ignored on purpose: what a request claims beyond its
 //! documented members (a mode, a risk, a workspace) has no effect.
 
+pub mod control;
+
 use guardian_rules::{OperatingMode, PermissionMode, SessionPermissionMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -69,7 +69,7 @@ fn needs(case: &ReportCase) -> Option<&'static str> {
     if case.expectation() == Expectation::Result {
         Some("a run: the result is looked at")
     } else if has("actor") {
-        Some("delegates")
+        Some("a delegate (delegates.rs decides it)")
     } else if has("then") {
         Some("an earlier answer")
     } else if has("reviewer") {

@@ -2,32 +2,47 @@ use guardian_rules::OperatingMode;
 
 use crate::error::HostError;
 use crate::outcome::{ToolOutcome, ToolRequest};
-use crate::tools_list::tool_list;
+use crate::tools_list::{ToolInfo, tool_list};
 use crate::wire::connection::Connection;
+use crate::wire::types::control::ToolsCatalogResult;
 use crate::wire::types::{
-    AbortParams, AbortResult, ExecuteParams, ExecuteResult, NoParams, ToolView, ToolsListResult,
+    AbortParams, AbortResult, ExecuteParams, ExecuteResult, NoParams, SessionParams, ToolView,
+    ToolsListResult,
 };
 
 pub(crate) async fn list(_: &Connection, _: NoParams) -> Result<ToolsListResult, HostError> {
-    let tools = tool_list()
-        .into_iter()
-        .map(|tool| ToolView {
-            modes: [
-                OperatingMode::Agent,
-                OperatingMode::Plan,
-                OperatingMode::Goal,
-            ]
-            .into_iter()
-            .filter(|mode| tool.is_in(*mode))
-            .collect(),
-            name: tool.name,
-            description: tool.description,
-            risk: tool.risk,
-            parameters: tool.parameters,
-            activation: tool.activation,
-        })
-        .collect();
+    let tools = tool_list().into_iter().map(view).collect();
     Ok(ToolsListResult { tools })
+}
+
+fn view(tool: ToolInfo) -> ToolView {
+    let modes = [
+        OperatingMode::Agent,
+        OperatingMode::Plan,
+        OperatingMode::Goal,
+    ];
+    ToolView {
+        modes: modes.into_iter().filter(|mode| tool.is_in(*mode)).collect(),
+        name: tool.name,
+        description: tool.description,
+        risk: tool.risk,
+        parameters: tool.parameters,
+        activation: tool.activation,
+    }
+}
+
+pub(crate) async fn catalog(
+    connection: &Connection,
+    params: SessionParams,
+) -> Result<ToolsCatalogResult, HostError> {
+    let catalog = connection.host.tool_catalog(&params.session_id).await?;
+    Ok(ToolsCatalogResult {
+        mode: catalog.mode,
+        tools: catalog.tools.into_iter().map(view).collect(),
+        on_demand: catalog.on_demand,
+        block: catalog.block,
+        guidance: catalog.guidance,
+    })
 }
 
 pub(crate) fn execute(
