@@ -246,6 +246,20 @@ export interface ToolView {
   modes: OperatingMode[];
 }
 
+/** Result of `tools.catalog`. */
+export interface ToolsCatalogResult {
+  /** Mode of the session. */
+  mode: OperatingMode;
+  /** The tools that the model has now. */
+  tools: ToolView[];
+  /** Names of those that it may ask for with ToolSearch. */
+  onDemand: string[];
+  /** `# On-demand tools` for the system prompt; empty when there are none. */
+  block: string;
+  /** Guidance for the system prompt. */
+  guidance: string;
+}
+
 /** Parameters of `tools.execute`, `tools.permit` and `permissions.evaluate`. */
 export interface ExecuteParams {
   /** Which session. */
@@ -613,6 +627,158 @@ export interface ArtifactView {
   at: number;
 }
 
+/** Parameters of `plans.pending`. */
+export interface PlansPendingParams {
+  /** Only of this session. */
+  sessionId?: string | null;
+}
+
+/** Result of `plans.pending`. */
+export interface PlansPendingResult {
+  /** Proposals that wait for their answer, newest first. */
+  proposals: unknown[];
+  /** Approved proposals whose execution is queued or running, newest first. */
+  executions: unknown[];
+}
+
+/** Parameters of `plans.resolve`. Everything but the version must be as the proposal shows it. */
+export interface PlansResolveParams {
+  /** Which proposal. */
+  proposalId: string;
+  /** Its session. */
+  sessionId: string;
+  /** The turn that submitted it. */
+  turnId: string;
+  /** The call that submitted it. */
+  toolCallId: string;
+  /** The version that was shown. */
+  version?: number | null;
+  /** Approve or reject. */
+  action: PlanAction;
+  /** The permission mode that an approval puts in force. */
+  targetPermissionMode?: PermissionMode | null;
+}
+
+/** The user's answer to a proposal. */
+export type PlanAction = "approve" | "reject";
+
+/** Result of `plans.resolve` and `plans.finishExecution`. */
+export interface ProposalResult {
+  /** The proposal as it is now. */
+  proposal: unknown;
+}
+
+/** Parameters that name a proposal. */
+export interface PlanParams {
+  /** Which session. */
+  sessionId: string;
+  /** Which proposal. */
+  proposalId: string;
+}
+
+/** Result of `plans.claimExecution`. */
+export interface ClaimExecutionResult {
+  /** The proposal as it is now. */
+  proposal: unknown;
+  /** What was approved, byte for byte. */
+  markdown: string;
+}
+
+/** Parameters of `plans.finishExecution`. */
+export interface FinishExecutionParams {
+  /** Which session. */
+  sessionId: string;
+  /** Which proposal. */
+  proposalId: string;
+  /** `finished` when missing. */
+  outcome?: ExecutionOutcome;
+}
+
+/** How an execution ended. */
+export type ExecutionOutcome = "finished" | "failed";
+
+/** Result of `plans.abort`. */
+export interface PlansAbortResult {
+  /** Something was withdrawn; false when it was over already. */
+  aborted: boolean;
+  /** The proposal as it is now, when something was withdrawn. */
+  proposal?: unknown;
+}
+
+/** Parameters of `asktool.resolve`. */
+export interface AskResolveParams {
+  /** Which request. */
+  requestId: string;
+  /** One entry a question: the chosen options or the user's own words; `null` = skipped. */
+  answers: (string[] | null)[];
+}
+
+/** Result of `asktool.resolve`. */
+export interface AskResolveResult {
+  /** Always true. */
+  resolved: boolean;
+}
+
+/** Result of `agents.list`. */
+export interface AgentsListResult {
+  /** By name. */
+  agents: AgentView[];
+  /** What is wrong with definitions that do not count. */
+  problems: string[];
+}
+
+/** A definition of a delegate. */
+export interface AgentView {
+  /** Its name. */
+  name: string;
+  /** What it is for. */
+  description: string;
+  /** The tools that it may use, exactly. */
+  tools: string[];
+  /** The model that it asks for. */
+  model?: string | null;
+  /** How long it should think. */
+  thinkingLevel?: string | null;
+  /** Turns after which its client should end it. */
+  maxTurns: number;
+  /** What it is told. */
+  instructions: string;
+  /** `user`, `client`, `built-in` or `repository`. */
+  source: string;
+  /** It may start without being shown to the user first. */
+  approved: boolean;
+  /** What of the definition does not count. */
+  warnings: string[];
+}
+
+/** Parameters of `agents.define`. */
+export interface AgentsDefineParams {
+  /** Which session. */
+  sessionId: string;
+  /** The definition: Markdown with frontmatter, as in a file. */
+  definition: string;
+}
+
+/** Result of `agents.define`. */
+export interface AgentsDefineResult {
+  /** The definition as it was understood. */
+  agent: AgentView;
+}
+
+/** Parameters of `task.finish`. */
+export interface TaskFinishParams {
+  /** Which session. */
+  sessionId: string;
+  /** Which delegate. */
+  delegateId: string;
+}
+
+/** Result of `task.finish`. */
+export interface TaskFinishResult {
+  /** It was at work; false when it was closed already. */
+  closed: boolean;
+}
+
 /** Parameters of `audit.query`. */
 export interface AuditQueryParams {
   /** Only of this session. */
@@ -796,6 +962,7 @@ export interface Methods {
   "workspace.set": { params: WorkspaceSetParams; result: WorkspaceResult };
   "workspace.clear": { params: NoParams; result: WorkspaceResult };
   "tools.list": { params: NoParams; result: ToolsListResult };
+  "tools.catalog": { params: SessionParams; result: ToolsCatalogResult };
   "tools.execute": { params: ExecuteParams; result: ExecuteResult };
   "tools.permit": { params: ExecuteParams; result: ExecuteResult };
   "tools.abort": { params: AbortParams; result: AbortResult };
@@ -816,6 +983,15 @@ export interface Methods {
   "review.rollback": { params: RollbackParams; result: RollbackResult };
   "review.rollbackTurn": { params: RollbackTurnParams; result: RollbackTurnResult };
   "artifacts.list": { params: SessionParams; result: ArtifactsResult };
+  "plans.pending": { params: PlansPendingParams; result: PlansPendingResult };
+  "plans.resolve": { params: PlansResolveParams; result: ProposalResult };
+  "plans.claimExecution": { params: PlanParams; result: ClaimExecutionResult };
+  "plans.finishExecution": { params: FinishExecutionParams; result: ProposalResult };
+  "plans.abort": { params: PlanParams; result: PlansAbortResult };
+  "asktool.resolve": { params: AskResolveParams; result: AskResolveResult };
+  "agents.list": { params: SessionParams; result: AgentsListResult };
+  "agents.define": { params: AgentsDefineParams; result: AgentsDefineResult };
+  "task.finish": { params: TaskFinishParams; result: TaskFinishResult };
   "audit.query": { params: AuditQueryParams; result: AuditQueryResult };
   "audit.append": { params: AuditAppendParams; result: Empty };
   "audit.verify": { params: NoParams; result: AuditVerifyResult };
