@@ -5,6 +5,7 @@
 
 use anyhow::{Context, bail};
 
+mod bash;
 mod pi;
 
 /// One test.
@@ -15,11 +16,18 @@ struct Test {
 }
 
 /// All tests.
-const TESTS: &[Test] = &[Test {
-    name: "pi",
-    about: "bridges/pi against real pi (--short: what CI runs; else names of scenarios)",
-    run: pi::run,
-}];
+const TESTS: &[Test] = &[
+    Test {
+        name: "bash",
+        about: "the long form of the tests of commands: every way to hide, 1 000 calls in a row",
+        run: bash::run,
+    },
+    Test {
+        name: "pi",
+        about: "bridges/pi against real pi (--short: what CI runs; else names of scenarios)",
+        run: pi::run,
+    },
+];
 
 /// Runs one test.
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {

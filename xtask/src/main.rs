@@ -48,7 +48,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "e2e",
-        about: "test against real clients, installed beneath target/ (name of a client)",
+        about: "tests against real clients, and the long form of what CI runs in short (a name)",
         run: e2e::run,
     },
     Task {

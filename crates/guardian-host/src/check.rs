@@ -14,6 +14,7 @@ use guardian_tools::RealProbe;
 use serde_json::{Value, json};
 
 use crate::config::HostConfig;
+use crate::confinement::SandboxHere;
 use crate::control::{AGENT_RULE, AgentStanding};
 use crate::delegates::DelegateRefusal;
 use crate::error::{ErrorCode, HostError};
@@ -137,7 +138,7 @@ impl Host {
         request: ToolRequest,
     ) -> Result<CheckReport, HostError> {
         let session = self.session(&request.session_id).await?;
-        let caller = self.caller(&session).await;
+        let caller = self.caller(&session, &request.tool_name).await;
         let policy = self.policy_of(&session).await?;
         let tool = request.tool_name.clone();
         if let Some(report) = refused_by_mode(caller.mode, &tool) {
@@ -202,6 +203,7 @@ impl Host {
                 probe: &host.probe,
                 policy: &policy,
                 caller: &caller,
+                here: None,
             };
             by.check(&tool, &request.args, &overwrite)
         })
@@ -220,6 +222,8 @@ struct By<'a> {
     probe: &'a RealProbe,
     policy: &'a PolicyInForce,
     caller: &'a Caller,
+    /// Asked only where the answer would change the decision.
+    here: Option<&'a SandboxHere>,
 }
 
 impl By<'_> {
@@ -252,12 +256,27 @@ impl By<'_> {
             }
         };
         let facts = extraction.facts;
-        CheckReport::decided(
-            &facts,
-            &self
-                .judge
-                .decide(&facts, self.caller, overwrite(&facts), self.policy),
-        )
+        let verdict = self.decide(&facts, overwrite(&facts));
+        CheckReport::decided(&facts, &verdict)
+    }
+
+    fn decide(&self, facts: &Facts, overwrite: OverwriteState) -> Verdict {
+        let verdict = self
+            .judge
+            .decide(facts, self.caller, overwrite, self.policy);
+        let Some(here) = self.here.filter(|_| verdict.decision == Decision::Ask) else {
+            return verdict;
+        };
+        let confined = Caller {
+            sandbox: SandboxState::Available,
+            ..self.caller.clone()
+        };
+        let with_sandbox = self.judge.decide(facts, &confined, overwrite, self.policy);
+        if with_sandbox.decision == Decision::Allow && here.state() == SandboxState::Available {
+            with_sandbox
+        } else {
+            verdict
+        }
     }
 }
 
@@ -301,8 +320,9 @@ pub struct CheckerOptions {
     pub mode: OperatingMode,
     /// Permission mode.
     pub permission_mode: PermissionMode,
-    /// Is a sandbox in force for calls that are proven harmless?
-    pub sandbox: SandboxState,
+    /// Is a sandbox in force for calls that are proven harmless? `None`: as the stored setting and
+    /// this machine say.
+    pub sandbox: Option<SandboxState>,
     /// Nobody is there to ask.
     pub headless: bool,
     /// Write an audit row for every check.
@@ -317,6 +337,8 @@ pub struct Checker {
     pub(crate) caller: Caller,
     headless: bool,
     store: Option<Store>,
+    /// Where the sandbox was not given: the stored setting, and what was found out.
+    here: Option<SandboxHere>,
 }
 
 impl Checker {
@@ -351,6 +373,10 @@ impl Checker {
             guardian_config: vec![places.config_dir.clone(), places.managed_policy.clone()],
             guardian_executables: places.executables.clone(),
         };
+        let here = match options.sandbox {
+            Some(_) => None,
+            None => Some(SandboxHere::new(&config.user.commands, store.as_ref())?),
+        };
         let judge = Arc::new(Judge::builtin());
         let policy = Policies::for_check(
             places,
@@ -374,9 +400,10 @@ impl Checker {
                 grants: Vec::new(),
                 delegate: None,
                 attended: !options.headless,
-                sandbox: options.sandbox,
+                sandbox: options.sandbox.unwrap_or(SandboxState::Unavailable),
                 accepted_commands: BTreeSet::new(),
             },
+            here,
             headless: options.headless,
             store: store.filter(|_| options.audit),
         })
@@ -402,6 +429,10 @@ impl Checker {
         report
     }
 
+    pub(crate) fn sandbox_here(&self) -> Option<&SandboxHere> {
+        self.here.as_ref()
+    }
+
     pub(crate) fn decide(&self, tool: &str, args: &Value) -> CheckReport {
         let mut report = refused_by_mode(self.caller.mode, tool).unwrap_or_else(|| {
             let by = By {
@@ -409,6 +440,7 @@ impl Checker {
                 probe: &self.probe,
                 policy: &self.policy.in_force,
                 caller: &self.caller,
+                here: self.here.as_ref(),
             };
             // Nothing is known of what a session has read: no claim either way.
             by.check(tool, args, &|_| OverwriteState::NONE)

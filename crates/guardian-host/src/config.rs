@@ -7,6 +7,7 @@ use std::sync::Arc;
 use guardian_review::ReviewConfig;
 use guardian_store::{Clock, DEFAULT_REVIEW_QUOTA_BYTES, SystemClock};
 use guardian_tools::bash::environment::Variables;
+use guardian_tools::bash::{BashLimits, SupervisorError, SupervisorProgram};
 use serde::Deserialize;
 
 use crate::admission::AdmissionLimits;
@@ -36,6 +37,52 @@ pub struct UserConfig {
     pub review: ReviewConfig,
     /// How long the record is kept, and where its head is published.
     pub audit: AuditConfig,
+    /// How commands are owned and bounded.
+    pub commands: CommandsConfig,
+}
+
+/// The section `[commands]`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct CommandsConfig {
+    /// The supervisor executable; the one beside guardian when not set.
+    pub supervisor: Option<PathBuf>,
+    /// A cgroup for each command, where this machine lets guardian make one: nothing leaves it.
+    /// Off by default, because it costs some milliseconds for each command.
+    pub cgroups: bool,
+    /// Processes that one command may have at the same time; 4096 when not set. More end it.
+    pub max_processes: Option<u64>,
+    /// MiB of memory that all processes of one command may hold together; without a bound when not
+    /// set. Above it the largest process is killed.
+    pub max_memory_mib: Option<u64>,
+}
+
+impl CommandsConfig {
+    /// The bounds of one command.
+    pub(crate) fn limits(&self) -> BashLimits {
+        let standard = BashLimits::standard();
+        BashLimits {
+            processes: self.max_processes.or(standard.processes),
+            memory_bytes: self
+                .max_memory_mib
+                .map(|mib| mib.saturating_mul(1024 * 1024))
+                .or(standard.memory_bytes),
+            ..standard
+        }
+    }
+
+    /// The supervisor, with cgroups where that is asked for and possible. Blocking.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used.
+    pub fn find_supervisor(&self) -> Result<SupervisorProgram, SupervisorError> {
+        let found = SupervisorProgram::find(self.supervisor.as_deref())?;
+        Ok(if self.cgroups {
+            found.with_cgroups()
+        } else {
+            found
+        })
+    }
 }
 
 impl UserConfig {

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use guardian_facts::RootPaths;
 use guardian_facts::input::BashInput;
+use guardian_facts::{Facts, RootPaths};
 use guardian_tools::bash::environment::{CallPlaces, prepare};
 use guardian_tools::bash::{
-    Abort, BashContext, BashLimits, BashRequest, BashResult, OutputSink, OutputStream,
-    SandboxRequest, Shell, run_bash,
+    Abort, BashContext, BashRequest, BashResult, SandboxRequest, Shell, run_bash,
 };
 use guardian_tools::{
     Bound, BoundInput, BoundTarget, ChangePreview, ClassesHidden, FailureCode, FileLimits,
@@ -23,10 +22,11 @@ use guardian_tools::{
 use crate::admission::Slot;
 use crate::changes::{SnapshotKeeper, pending_change};
 use crate::error::{ErrorCode, HostError};
-use crate::events::{Event, EventSink, Stream};
+use crate::events::Event;
 use crate::gate::{BodyCancel, Passage, aborted};
 use crate::host::Host;
 use crate::outcome::{Stop, ToolOutcome};
+use crate::output::{CommandOutput, mask_streams};
 use crate::policies::PolicyInForce;
 use crate::sessions::SessionRuntime;
 
@@ -39,6 +39,8 @@ const FILE_TOOL_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Execution<'p> {
     pub(crate) passage: &'p mut Passage,
     pub(crate) call: Permitted<BoundInput>,
+    /// What was judged.
+    pub(crate) facts: Arc<Facts>,
     /// Given back when the body is over; a background job takes it along.
     pub(crate) slot: Slot,
 }
@@ -52,11 +54,12 @@ impl Host {
         let Execution {
             passage,
             call,
+            facts,
             slot,
         } = execution;
         if matches!(call.get(), BoundInput::Bash(_)) {
             return match call.into_bash() {
-                Some(call) => self.run_command(passage, call, slot).await,
+                Some(call) => self.run_command(passage, call, &facts, slot).await,
                 None => Err(HostError::internal("a command lost its input").into()),
             };
         }
@@ -163,11 +166,13 @@ impl Host {
         self: &Arc<Self>,
         passage: &mut Passage,
         call: Permitted<Bound<BashInput>>,
+        facts: &Arc<Facts>,
         slot: Slot,
     ) -> Result<ToolOutcome, Stop> {
         let shell = self.shell_of(passage)?;
         let abort = Abort::new().map_err(HostError::internal)?;
-        let (request, context) = self.prepare_command(passage, &call, shell, &abort).await?;
+        let (request, mut context) = self.prepare_command(passage, &call, shell, &abort).await?;
+        context.sandbox = self.sandbox_request(passage, facts).await?;
         if call.get().input().background {
             return self.start_job(passage, request, context, slot);
         }
@@ -236,13 +241,12 @@ impl Host {
             shell,
             abort: abort.clone(),
             supervisor: self.supervisor.clone(),
-            sink: Arc::new(CommandOutput {
-                events: Arc::clone(&self.events),
-                session_id: passage.request.session_id.clone(),
-                tool_call_id: passage.request.tool_call_id.clone(),
-                own_secrets: Arc::clone(&self.own_secrets),
-            }),
-            limits: BashLimits::standard(),
+            sink: Arc::new(CommandOutput::new(
+                Arc::clone(&self.events),
+                &passage.request,
+                Arc::clone(&self.own_secrets),
+            )),
+            limits: self.config.user.commands.limits(),
             sandbox: SandboxRequest::off(),
         };
         Ok((request, context))
@@ -360,49 +364,5 @@ impl HiddenNames for NamesHiddenByPolicy<'_> {
             _ if self.policy.denies_read(&self.directory.join(name)) => Hiding::Hidden,
             by_class => by_class,
         }
-    }
-}
-
-/// Output of a command on its way to the clients.
-struct CommandOutput {
-    events: Arc<dyn EventSink>,
-    session_id: String,
-    tool_call_id: String,
-    own_secrets: Arc<[String]>,
-}
-
-/// [`mask`] for the streams of a result.
-pub(crate) fn mask_streams(content: &mut serde_json::Value, own_secrets: &[String]) {
-    for stream in ["stdout", "stderr"] {
-        if let Some(text) = content.get(stream).and_then(serde_json::Value::as_str) {
-            content[stream] = mask(text, own_secrets).into();
-        }
-    }
-}
-
-/// Takes the values of the host's own secret variables out of a command's output (SPEC §14): the
-/// one alteration of what a model gets. A value that a live chunk splits is caught in the result.
-fn mask(text: &str, own_secrets: &[String]) -> String {
-    let mut text = text.to_owned();
-    for secret in own_secrets {
-        if text.contains(secret.as_str()) {
-            text = text.replace(secret.as_str(), "[REDACTED:environment]");
-        }
-    }
-    text
-}
-
-impl OutputSink for CommandOutput {
-    fn chunk(&self, stream: OutputStream, seq: u64, chunk: String) {
-        self.events.emit(Event::ToolOutput {
-            session_id: self.session_id.clone(),
-            tool_call_id: self.tool_call_id.clone(),
-            stream: match stream {
-                OutputStream::Stdout => Stream::Stdout,
-                OutputStream::Stderr => Stream::Stderr,
-            },
-            seq,
-            chunk: mask(&chunk, &self.own_secrets),
-        });
     }
 }

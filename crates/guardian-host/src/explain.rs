@@ -1,7 +1,7 @@
 //! `guardian explain`: why a call is decided as it is.
 
 use guardian_facts::{RawArgs, ToolCall};
-use guardian_rules::VerdictV1;
+use guardian_rules::{ToolKind, VerdictV1};
 use serde_json::Value;
 
 use crate::check::{CheckReport, Checker};
@@ -60,9 +60,14 @@ impl Checker {
             return refused(report);
         };
         let facts = extraction.facts;
-        let situation = self
+        let mut situation = self
             .judge
             .situation(tool, &self.caller, OverwriteState::NONE);
+        if let Some(here) = self.sandbox_here()
+            && situation.tool_kind == ToolKind::Shell
+        {
+            situation.sandbox = here.state();
+        }
         let policy = &self.policy.in_force;
         let verdict = policy.evaluate(&facts, &situation);
         let mut unknowns: Vec<Unknown> = facts

@@ -12,9 +12,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use guardian_facts::{ArgumentError, Extraction, Facts, RawArgs, ToolCall};
-use guardian_review::{Allowance, ReviewOutcome};
+use guardian_review::{Allowance, Decider, ReviewOutcome};
 use guardian_rules::{Decision, ToolKind, ToolRisk, Verdict, mode_refusal, tool_kind, tool_risk};
 use guardian_store::SessionId;
+use guardian_tools::bash::sandbox::Confinement;
 use guardian_tools::{Binding, BoundInput, ChangePreview, Permitted, bind};
 use serde_json::Value;
 
@@ -23,6 +24,7 @@ use self::effect::{external_path, needs_scratch, same_effect};
 use crate::admission::{CallClass, Patience};
 use crate::calls::{CancelSignal, InFlight};
 use crate::changes::PendingChange;
+use crate::confinement::{ApprovalKind, confinement_of};
 use crate::control::{ControlCall, check_alone};
 use crate::delegates::DelegateCall;
 use crate::error::{ErrorCode, HostError};
@@ -56,6 +58,8 @@ pub(crate) struct Passage {
     pub(crate) policy: Option<Arc<PolicyInForce>>,
     /// What the call repairs, once its facts are known.
     pub(crate) repair: Option<Repair>,
+    /// How a command is confined, as the verdict with which it runs says.
+    pub(crate) confinement: Confinement,
     /// Id of the shell that a command runs in, once it was checked.
     pub(crate) shell_id: Option<String>,
     /// What goes on record, filled in as it becomes known.
@@ -75,7 +79,7 @@ impl Passage {
         let delegate = self.delegate_name();
         Caller {
             delegate,
-            ..host.caller(&self.session).await
+            ..host.caller(&self.session, &self.request.tool_name).await
         }
     }
 
@@ -132,6 +136,7 @@ impl Host {
             change: None,
             policy: None,
             repair: None,
+            confinement: Confinement::OnlyIfRequired,
             shell_id: None,
             record,
         };
@@ -230,6 +235,7 @@ impl Host {
         let execution = Execution {
             passage,
             call: permitted,
+            facts,
             slot,
         };
         self.run_body(execution).await
@@ -418,12 +424,16 @@ impl Host {
         passage.record.reviewed(&review);
         match review.outcome {
             ReviewOutcome::Allowed { by, allowance } => {
+                let kind = match (&by, &allowance) {
+                    (Decider::Policy(_), _) | (_, Allowance::Always(_)) => ApprovalKind::ByRule,
+                    (_, Allowance::Once | Allowance::Session(_)) => ApprovalKind::ThisCall,
+                };
                 match &allowance {
                     Allowance::Session(grant) => self.remember_grant(passage, grant, &by).await?,
                     Allowance::Always(rule) => self.remember_rule(passage, rule, &by).await?,
                     Allowance::Once => {}
                 }
-                Ok(Approval { allowance })
+                Ok(Approval { allowance, kind })
             }
             ReviewOutcome::Aborted(_) => Err(aborted(passage).into()),
             other => {
@@ -489,6 +499,7 @@ impl Host {
         let policy = self.policy_of(&passage.session).await?;
         let verdict = self.judge.decide(facts, &caller, overwrite, &policy);
         passage.policy = Some(policy);
+        passage.confinement = confinement_of(&verdict, passage.record.approval());
         match verdict.decision {
             Decision::Deny => Err(denied_by_policy(passage, &verdict).into()),
             Decision::Ask if !passage.record.is_approved() => {

@@ -1,7 +1,7 @@
 //! Grants, and who calls: what a decision needs from the session's row at this moment.
 
 use guardian_review::Decider;
-use guardian_rules::{Grant, SandboxState};
+use guardian_rules::{Grant, SandboxState, ToolKind, tool_kind};
 use guardian_store::{AuditEntry, AuditEvent, Durability, SessionId};
 use serde_json::json;
 
@@ -24,8 +24,8 @@ pub struct GrantInfo {
 }
 
 impl Host {
-    /// Who calls. Grants that cannot be read count as none (SPEC §1).
-    pub(crate) async fn caller(&self, session: &SessionInfo) -> Caller {
+    /// Who calls this tool. Grants that cannot be read count as none (SPEC §1).
+    pub(crate) async fn caller(&self, session: &SessionInfo, tool: &str) -> Caller {
         let grants = match SessionId::new(session.session_id.clone()) {
             Ok(id) => self
                 .look_up(|store| store.grants(&id))
@@ -35,6 +35,11 @@ impl Host {
                 }),
             Err(_) => Vec::new(),
         };
+        let sandbox = if tool_kind(tool) == ToolKind::Shell {
+            self.sandbox_state().await
+        } else {
+            SandboxState::Unavailable
+        };
         Caller {
             mode: session.mode,
             permission_mode: session.effective_permission_mode,
@@ -42,7 +47,7 @@ impl Host {
             grants: grants.into_iter().map(|row| row.grant).collect(),
             delegate: None,
             attended: self.clients.is_attended(),
-            sandbox: SandboxState::Unavailable,
+            sandbox,
             accepted_commands: std::collections::BTreeSet::new(),
         }
     }

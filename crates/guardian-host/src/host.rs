@@ -18,7 +18,8 @@ use serde_json::Value;
 use crate::admission::Admission;
 use crate::audit_head::HeadPublisher;
 use crate::calls::Calls;
-use crate::config::HostConfig;
+use crate::config::{CommandsConfig, HostConfig};
+use crate::confinement::Confinements;
 use crate::error::{ErrorCode, HostError};
 use crate::events::{Event, EventSink};
 use crate::judge::Judge;
@@ -56,6 +57,7 @@ pub struct Host {
     pub(crate) own_secrets: Arc<[String]>,
     /// `None`: commands run with the weaker ownership by process group.
     pub(crate) supervisor: Option<Arc<SupervisorProgram>>,
+    pub(crate) confinements: Arc<Confinements>,
     pub(crate) policies: Arc<Policies>,
     pub(crate) questions: Questions,
     runtimes: Mutex<HashMap<String, Arc<SessionRuntime>>>,
@@ -136,7 +138,7 @@ impl Host {
         let policies = Policies::open(&config.places, Arc::clone(&judge), store.clone())?;
         let queue = PendingQueue::new(config.user.review.human_timeout());
         let clients = Arc::new(Clients::new(Arc::clone(&events)));
-        let supervisor = find_supervisor();
+        let supervisor = find_supervisor(&config.user.commands);
         let shells = ShellCatalogue::discover(Platform::current(), &ThisMachine);
         let chain = reviewers::chain(ReviewerParts {
             config: &config.user.review,
@@ -170,6 +172,7 @@ impl Host {
             login: LoginEnvironment::new(config.environment.clone()),
             environment_rules: rules,
             supervisor,
+            confinements: Arc::new(Confinements::new()?),
             own_secrets,
             jobs: Jobs::new(),
             shells,
@@ -353,10 +356,10 @@ impl Host {
     }
 }
 
-/// The supervisor beside this executable. Without one commands still run, and their results say
-/// that only their process group is owned.
-fn find_supervisor() -> Option<Arc<SupervisorProgram>> {
-    match SupervisorProgram::find(None) {
+/// The configured supervisor, or the one beside this executable. Without one commands still run,
+/// and their results say that only their process group is owned.
+fn find_supervisor(config: &CommandsConfig) -> Option<Arc<SupervisorProgram>> {
+    match config.find_supervisor() {
         Ok(program) => Some(Arc::new(program)),
         Err(error) => {
             tracing::warn!(%error, "no supervisor: commands are owned by process group only");

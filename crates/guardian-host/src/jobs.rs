@@ -103,7 +103,7 @@ impl Host {
         .map_err(|_| HostError::internal("the job could not be looked at"))?;
         // As with a command's result: the host's own secrets do not come back through it.
         Ok(viewed.map(|mut view| {
-            crate::execute::mask_streams(&mut view, &self.own_secrets);
+            crate::output::mask_streams(&mut view, &self.own_secrets);
             view
         }))
     }

@@ -15,6 +15,7 @@ use guardian_rules::{
     Verdict, tool_kind, tool_risk,
 };
 
+use crate::definitions::add_definitions;
 use crate::error::{ErrorCode, HostError};
 use crate::policies::PolicyInForce;
 
@@ -187,17 +188,29 @@ impl Judge {
         roots: &RootPaths,
         probe: &dyn PathProbe,
     ) -> Result<Extraction, Refused> {
-        let context = FactContext {
+        let context = self.context(roots, probe);
+        match self.read().registry.extract(call, &context) {
+            Ok(mut extraction) => {
+                add_definitions(&mut extraction.facts, &context);
+                Ok(extraction)
+            }
+            Err(ExtractError::Argument(error)) => Err(Refused::Arguments(Box::new(error))),
+            Err(ExtractError::WorkspaceRequired) => Err(Refused::Workspace),
+            Err(ExtractError::Failed(reason)) => Ok(unknown(call, reason)),
+        }
+    }
+
+    /// The context in which paths of these roots are placed.
+    pub(crate) fn context<'a>(
+        &'a self,
+        roots: &'a RootPaths,
+        probe: &'a dyn PathProbe,
+    ) -> FactContext<'a> {
+        FactContext {
             roots,
             probe,
             classes: &self.classes,
             catalogue: self.catalogue,
-        };
-        match self.read().registry.extract(call, &context) {
-            Ok(extraction) => Ok(extraction),
-            Err(ExtractError::Argument(error)) => Err(Refused::Arguments(Box::new(error))),
-            Err(ExtractError::WorkspaceRequired) => Err(Refused::Workspace),
-            Err(ExtractError::Failed(reason)) => Ok(unknown(call, reason)),
         }
     }
 

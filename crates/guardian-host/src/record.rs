@@ -15,6 +15,7 @@ use guardian_store::{
 use serde_json::Value;
 
 use crate::changes::PendingChange;
+use crate::confinement::ApprovalKind;
 use crate::error::{ErrorCode, HostError};
 use crate::gate::Passage;
 use crate::host::Host;
@@ -27,6 +28,7 @@ pub(crate) use guardian_store::ExternalPathPermission as ExternalPath;
 /// How far an approval reaches.
 pub(crate) struct Approval {
     pub(crate) allowance: Allowance,
+    pub(crate) kind: ApprovalKind,
 }
 
 /// The record of one call while it is being made.
@@ -43,7 +45,7 @@ pub(crate) struct CallRecord {
     reason: Option<String>,
     policy_version: Option<String>,
     prompted: bool,
-    approved: bool,
+    approval: Option<ApprovalKind>,
     waited: Duration,
     /// Who was asked.
     review: Option<Value>,
@@ -73,7 +75,7 @@ impl CallRecord {
             reason: None,
             policy_version: None,
             prompted: false,
-            approved: false,
+            approval: None,
             waited: Duration::ZERO,
             review: None,
             started: None,
@@ -123,7 +125,7 @@ impl CallRecord {
 
     /// Notes an approval.
     pub(crate) fn approve(&mut self, approval: &Approval) {
-        self.approved = true;
+        self.approval = Some(approval.kind);
         if self.external != ExternalPathPermission::None {
             self.external = match approval.allowance {
                 Allowance::Session(_) => ExternalPathPermission::Granted,
@@ -139,7 +141,12 @@ impl CallRecord {
 
     /// A reviewer said yes to this call.
     pub(crate) fn is_approved(&self) -> bool {
-        self.approved
+        self.approval.is_some()
+    }
+
+    /// What the yes was about, once there is one.
+    pub(crate) fn approval(&self) -> Option<ApprovalKind> {
+        self.approval
     }
 
     /// Adds time spent waiting for an answer.

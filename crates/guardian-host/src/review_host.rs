@@ -301,7 +301,7 @@ impl Host {
             };
             let caller = Caller {
                 delegate: waiting.delegate.clone(),
-                ..self.caller(&session).await
+                ..self.caller(&session, &waiting.facts.tool).await
             };
             let verdict = self
                 .judge

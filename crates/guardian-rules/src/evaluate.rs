@@ -125,6 +125,7 @@ pub fn evaluate(facts: &Facts, situation: &Situation, policy: &Policy) -> Verdic
             trace,
             human_only: false,
             relies_on_sandbox: coverage.relies_on_sandbox,
+            proven_only: coverage.proven_only,
             ..asked(facts)
         };
     }
@@ -206,6 +207,7 @@ fn asked(facts: &Facts) -> Verdict {
         human_only: true,
         session_grant: None,
         relies_on_sandbox: false,
+        proven_only: false,
         touches: touched_classes(facts),
         trace: Vec::new(),
     }

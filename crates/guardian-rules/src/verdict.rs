@@ -122,6 +122,9 @@ pub struct Verdict {
     /// Allowed only because the sandbox is in force: the host must confine the call, and ask where
     /// it cannot.
     pub relies_on_sandbox: bool,
+    /// Allowed by proofs alone (a preset, scratch): nobody named this call in a rule, grant or
+    /// mode. The host confines such calls where the user's setting says so (SPEC §10).
+    pub proven_only: bool,
     /// Classes of all paths the call touches (for the card).
     pub touches: Sensitivity,
     /// Everything that was considered.

@@ -9,9 +9,14 @@
 //! the call comes back; [`protocol`] is what it and the host say to each other. Where the system
 //! allows it, a [`cgroup`] makes the promise hold against everything.
 //!
-//! No tokio, no threads: the supervisor executable must start in about a millisecond.
+//! Where there are no namespaces to confine a command with, the supervisor confines it by Landlock
+//! and seccomp ([`protocol::Confine`]).
+//!
+//! No tokio, and no thread but the short one that a confined program is started from: the
+//! supervisor executable must start in about a millisecond.
 
 pub mod cgroup;
+mod confine;
 pub mod procfs;
 pub mod protocol;
 mod supervise;

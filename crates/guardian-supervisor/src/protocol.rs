@@ -14,7 +14,7 @@ use crate::procfs::ProcessInfo;
 
 /// Version of everything in this module. Both sides are built together; a supervisor of another
 /// version refuses.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// How to run the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +31,25 @@ pub struct Launch {
     /// Give the program its working directory as descriptor [`DIRECTORY_FD`] as well: a wrapper
     /// then mounts the directory that was judged, not what its path leads to.
     pub directory_fd: bool,
+    /// Confine the program by Landlock and seccomp, see [`Confine`].
+    pub confine: Option<Confine>,
     /// Bounds of the program and everything it starts.
     pub limits: Limits,
+}
+
+/// A confinement that the kernel holds without namespaces: what is not named cannot be opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confine {
+    /// Files and trees that can be read and run. Missing ones are skipped.
+    pub readable: Vec<PathBuf>,
+    /// Trees that can be listed, but whose files cannot be opened.
+    pub listable: Vec<PathBuf>,
+    /// Files and trees that can be changed too, besides the working directory. Missing ones are
+    /// skipped.
+    pub writable: Vec<PathBuf>,
+    /// The network can be used.
+    pub network: bool,
 }
 
 /// See [`Launch::directory_fd`].
@@ -73,6 +90,11 @@ pub enum Event {
         action: String,
         /// The system's error number, 0 when there is none.
         errno: i32,
+    },
+    /// The program could not be confined as asked and was not started; the supervisor ends.
+    NotConfined {
+        /// Why, for people.
+        reason: String,
     },
     /// Everything is over; the supervisor ends.
     Finished {
@@ -119,7 +141,7 @@ mod tests {
     fn an_order_of_another_version_is_not_understood() {
         assert_eq!(serde_json::to_string(&Order::End).unwrap(), "\"end\"");
         assert!(serde_json::from_str::<Order>("\"restart\"").is_err());
-        let launch = r#"{"protocol":1,"grace_ms":1,"patience_ms":1,"cgroup":null,"directory_fd":false,"limits":{},"x":1}"#;
+        let launch = r#"{"protocol":2,"grace_ms":1,"patience_ms":1,"cgroup":null,"directory_fd":false,"confine":null,"limits":{},"x":1}"#;
         assert!(serde_json::from_str::<Launch>(launch).is_err());
     }
 }

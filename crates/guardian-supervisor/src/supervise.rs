@@ -17,6 +17,7 @@ use signal_hook::consts::{SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SI
 use signal_hook::consts::{SIGUSR1, SIGUSR2};
 
 use crate::cgroup::CallGroup;
+use crate::confine;
 use crate::procfs::{self, ProcessInfo};
 use crate::protocol::{DIRECTORY_FD, Event, Exceeded, ExitStatus, Launch, Limits, Order, PROTOCOL};
 use crate::sweep::{Descendants, Sweep};
@@ -56,8 +57,9 @@ pub fn main() -> ExitCode {
 fn usage() -> ExitCode {
     let _ = writeln!(
         io::stderr(),
-        "guardian-supervisor {} is started by guardian, not by hand (protocol {PROTOCOL})",
-        env!("CARGO_PKG_VERSION")
+        "guardian-supervisor {} is started by guardian, not by hand (protocol {PROTOCOL}, landlock {})",
+        env!("CARGO_PKG_VERSION"),
+        confine::kernel_support()
     );
     ExitCode::from(2)
 }
@@ -70,6 +72,8 @@ struct Supervisor {
     received: Vec<u8>,
     deaths: UnixStream,
     program: Pid,
+    /// File name of the program.
+    wrapper: Option<String>,
     group: Option<CallGroup>,
     sweep: Sweep<Descendants>,
     exit: Option<ExitStatus>,
@@ -111,15 +115,23 @@ impl Supervisor {
             .directory_fd
             .then(inheritable_directory)
             .transpose()?;
-        let started = command.spawn();
+        let started = match &launch.confine {
+            None => Ok(command.spawn()),
+            Some(wanted) => confine::spawn(command, wanted.clone()),
+        };
         drop(directory);
         if group.as_ref().is_some_and(|group| group.leave().is_err()) {
             // Killing the group would kill us; the subreaper has to do.
             group = None;
         }
         let child = match started {
-            Ok(child) => child,
-            Err(error) => {
+            Ok(Ok(child)) => child,
+            Err(reason) => {
+                group.take().map(|group| group.remove());
+                send(&host, &Event::NotConfined { reason });
+                return Ok(None);
+            }
+            Ok(Err(error)) => {
                 group.take().map(|group| group.remove());
                 let event = Event::Failed {
                     action: format!("cannot start `{}`: {error}", program.to_string_lossy()),
@@ -150,6 +162,9 @@ impl Supervisor {
             received: Vec::new(),
             deaths,
             program: pid,
+            wrapper: std::path::Path::new(program)
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned()),
             group,
             sweep: Sweep::new(Descendants::of(own)),
             exit: None,
@@ -167,11 +182,15 @@ impl Supervisor {
             self.reap();
             if self.exit.is_some() && self.force_at.is_none() {
                 let members = self.sweep.members();
-                self.background_count = members.len();
-                self.background = members.into_iter().take(NAMED).collect();
-                if self.background.is_empty() {
+                if members.is_empty() {
                     return self.finish(Vec::new());
                 }
+                let left: Vec<ProcessInfo> = members
+                    .into_iter()
+                    .filter(|member| !self.is_wrapper(member))
+                    .collect();
+                self.background_count = left.len();
+                self.background = left.into_iter().take(NAMED).collect();
                 self.begin_end(now);
             }
             if let Some(force_at) = self.force_at {
@@ -189,6 +208,12 @@ impl Supervisor {
             self.wait(now);
             self.listen();
         }
+    }
+
+    /// The wrapper's own helper, which the kernel ends with the wrapper: nobody left it behind.
+    fn is_wrapper(&self, member: &ProcessInfo) -> bool {
+        let program = member.command.split(' ').next().unwrap_or_default();
+        self.launch.directory_fd && program.rsplit('/').next() == self.wrapper.as_deref()
     }
 
     fn begin_end(&mut self, now: Instant) {

@@ -94,6 +94,12 @@ pub trait OutputSink: Send + Sync {
     /// Called from the command's thread: it must return at once. A sink that cannot keep up drops
     /// pieces (the gap in `seq` shows it); it never waits.
     fn chunk(&self, stream: OutputStream, seq: u64, chunk: String);
+
+    /// Both streams have ended; called once. A sink that held something back sends it now, with
+    /// numbers from `next_seq`.
+    fn finished(&self, next_seq: u64) {
+        let _ = next_seq;
+    }
 }
 
 /// Nobody is listening.

@@ -22,6 +22,8 @@ const BANS: &[Ban] = &[
         may: &[
             "crates/guardian-tools/",
             "crates/guardian-supervisor/",
+            // Measures spawns against plain ones.
+            "crates/guardian-host/examples/bench_bash.rs",
             "xtask/",
         ],
         why: "every spawn goes through guardian-tools",

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use guardian_host::check::{CheckReport, Checker, CheckerOptions};
-use guardian_host::rules::{Preset, SandboxState};
+use guardian_host::rules::Preset;
 use guardian_host::{HostConfig, HostError};
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ fn checker(
             }),
             mode: place.mode.into(),
             permission_mode: place.permission_mode.into(),
-            sandbox: SandboxState::Unavailable,
+            sandbox: None,
             headless: audience == Audience::Headless,
             audit: recording == Recording::On,
         },

@@ -1,7 +1,9 @@
 //! `guardian doctor`: is everything guardian needs in place on this machine?
 
-use guardian_host::store::Store;
-use guardian_host::{HostError, Places, UserConfig, command_shells_here};
+use guardian_host::store::{SandboxSetting, Store};
+use guardian_host::{
+    CommandSupport, CommandsConfig, HostError, Places, UserConfig, command_shells_here,
+};
 use serde_json::{Value, json};
 
 use crate::arguments::StoreOptions;
@@ -19,11 +21,14 @@ struct Finding {
 /// Looks, and says what is wrong and what to do.
 pub(crate) fn run(options: &StoreOptions) -> Result<ExitCode, HostError> {
     let places = places::find(options.data.data_dir.as_deref())?;
+    let commands = CommandSupport::look(&commands_config(&places), stored_sandbox(&places));
     let findings = [
         data_directory(&places),
         record(&places),
         configuration(&places),
         shell(),
+        supervisor(&commands),
+        sandbox(&commands),
         terminal(),
     ];
     let all_ok = findings.iter().all(|finding| finding.ok);
@@ -138,6 +143,65 @@ fn shell() -> Finding {
             ok: false,
             text: error.to_string(),
         },
+    }
+}
+
+/// A configuration that does not load is a finding of its own.
+fn commands_config(places: &Places) -> CommandsConfig {
+    UserConfig::load(&places.config_dir.join("config.toml"))
+        .map(|config| config.commands)
+        .unwrap_or_default()
+}
+
+fn stored_sandbox(places: &Places) -> Option<SandboxSetting> {
+    let store = crate::commands::sessions::open(&places.data_dir).ok()?;
+    store.settings().ok()?.sandbox
+}
+
+fn supervisor(commands: &CommandSupport) -> Finding {
+    let (ok, text) = match &commands.supervisor {
+        Ok(hash) => (true, format!("found, BLAKE3 {hash}")),
+        Err(reason) => (
+            false,
+            format!(
+                "{reason}; commands are owned by their process group only and are not confined"
+            ),
+        ),
+    };
+    Finding {
+        what: "supervisor",
+        ok,
+        text,
+    }
+}
+
+/// What confines a command, and why not more. No mechanism is a fault only where the user's
+/// setting makes commands fail for it.
+fn sandbox(commands: &CommandSupport) -> Finding {
+    let setting = commands.setting;
+    let (ok, text) = match &commands.sandbox {
+        _ if setting == "off" => (true, "setting `off`: no command is confined".to_owned()),
+        Ok(mechanism) if commands.weaknesses.is_empty() => (
+            true,
+            format!("setting `{setting}`: {mechanism}, seen to work"),
+        ),
+        Ok(mechanism) => (
+            setting != "required",
+            format!(
+                "setting `{setting}`: {mechanism}, which cannot hold everything: {}; install \
+                 bubblewrap for all of it",
+                commands.weaknesses.join("; ")
+            ),
+        ),
+        Err(reason) => (
+            setting != "required",
+            format!("setting `{setting}`, but none: {reason}"),
+        ),
+    };
+    Finding {
+        what: "sandbox",
+        ok,
+        text,
     }
 }
 

@@ -6,6 +6,7 @@
 )]
 
 mod audit;
+mod confinement;
 mod crash;
 mod exec;
 mod host_process;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use guardian_rules::{Decision, ToolKind, tool_kind};
+use guardian_tools::bash::sandbox::Confinement;
 use serde_json::json;
 
 use super::effect::same_effect;
@@ -43,6 +44,7 @@ impl Host {
             change: None,
             policy: None,
             repair: None,
+            confinement: Confinement::OnlyIfRequired,
             shell_id: None,
             record,
         };

@@ -139,6 +139,7 @@ fn strictest(one: Verdict, other: Verdict) -> Verdict {
     let mut both = one;
     both.human_only |= other.human_only;
     both.relies_on_sandbox |= other.relies_on_sandbox;
+    both.proven_only |= other.proven_only;
     both.allowed_decisions
         .retain(|answer| other.allowed_decisions.contains(answer));
     if !both

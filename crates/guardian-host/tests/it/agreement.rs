@@ -155,7 +155,7 @@ async fn check_evaluate_and_execute_agree() {
             preset: None,
             mode: OperatingMode::Agent,
             permission_mode: PermissionMode::Ask,
-            sandbox: SandboxState::Unavailable,
+            sandbox: Some(SandboxState::Unavailable),
             headless: false,
             audit: false,
         },

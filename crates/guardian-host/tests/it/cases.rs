@@ -45,7 +45,7 @@ pub(crate) fn checker(fixture: &ProjectFixture, preset: Preset) -> Checker {
             preset: Some(preset),
             mode: OperatingMode::Agent,
             permission_mode: PermissionMode::Ask,
-            sandbox: SandboxState::Available,
+            sandbox: Some(SandboxState::Available),
             headless: false,
             audit: false,
         },

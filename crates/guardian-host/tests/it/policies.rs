@@ -249,7 +249,7 @@ fn checker(
             preset,
             mode: OperatingMode::Agent,
             permission_mode: PermissionMode::Ask,
-            sandbox: SandboxState::Unavailable,
+            sandbox: Some(SandboxState::Unavailable),
             headless: false,
             audit: false,
         },

@@ -131,7 +131,7 @@ fn decide(case: &ReportCase) -> (String, Vec<String>) {
             Some("ask") => PermissionMode::Ask,
             _ => PermissionMode::AcceptEdits,
         },
-        sandbox: SandboxState::Available,
+        sandbox: Some(SandboxState::Available),
         headless: mode == Some("headless"),
         audit: false,
     };

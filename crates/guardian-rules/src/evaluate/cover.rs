@@ -54,6 +54,8 @@ pub(crate) struct Coverage {
     pub(crate) only_scratch: bool,
     /// At least one item is covered only while the sandbox is in force.
     pub(crate) relies_on_sandbox: bool,
+    /// Every item is covered by a proof: the preset, scratch, low risk, or a wrapper of such.
+    pub(crate) proven_only: bool,
     /// One step per thing that covers something.
     pub(crate) trace: Vec<TraceStep>,
 }
@@ -81,6 +83,10 @@ pub(crate) fn coverage(view: &View<'_>) -> Coverage {
         }
     }
     covers.sort();
+    let proven_only = covers.iter().all(|cover| match cover {
+        Cover::Preset | Cover::Scratch | Cover::LowRisk | Cover::Wrapper => true,
+        Cover::PermissionMode | Cover::Grant | Cover::Rule(_) => false,
+    });
     uncovered.sort_by(|left, right| {
         (rank(left.item), &left.reason).cmp(&(rank(right.item), &right.reason))
     });
@@ -119,6 +125,7 @@ pub(crate) fn coverage(view: &View<'_>) -> Coverage {
             .collect(),
         only_scratch,
         relies_on_sandbox,
+        proven_only,
         trace,
     }
 }

@@ -179,7 +179,7 @@ fn is_accepted(view: &View<'_>, preset: &PresetData, index: usize) -> bool {
 /// The key under which a project command is accepted: its words, its directory, and the hashes of
 /// the files that define what it runs, so that a change of the definition asks again. `None` for a
 /// command that cannot be accepted: not a build, test or lint command, a word that is not known, an
-/// assignment in front, a definition that could not be read.
+/// assignment in front, a definition that is not known or could not be read.
 #[must_use]
 pub fn accepted_key(facts: &Facts, command: usize) -> Option<String> {
     let fact = facts.commands.get(command)?;
@@ -219,6 +219,10 @@ pub fn accepted_key(facts: &Facts, command: usize) -> Option<String> {
             ))
         })
         .collect::<Option<Vec<_>>>()?;
+    // Nothing would end the acceptance when what runs is defined differently.
+    if definitions.is_empty() {
+        return None;
+    }
     definitions.sort();
     let mut hasher = blake3::Hasher::new();
     let cwd = fact.cwd.as_ref()?.to_str()?;

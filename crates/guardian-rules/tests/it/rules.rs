@@ -535,8 +535,12 @@ fn an_accepted_command_runs_in_the_sandbox_until_its_definition_changes() {
         .extend(guardian_rules::accepted_key(&facts, 0));
     let verdict = evaluate(&facts, &situation, &policy);
     assert_eq!(
-        (verdict.decision, verdict.relies_on_sandbox),
-        (Decision::Allow, true)
+        (
+            verdict.decision,
+            verdict.relies_on_sandbox,
+            verdict.proven_only
+        ),
+        (Decision::Allow, true, true)
     );
     assert_eq!(
         evaluate(&build("bb"), &situation, &policy).decision,

@@ -248,6 +248,7 @@ impl Streams {
                 .finish(|chunk| send(context, name, &mut next_seq, chunk));
             stream.capture.render()
         });
+        context.sink.finished(next_seq);
         (stdout, stderr)
     }
 }

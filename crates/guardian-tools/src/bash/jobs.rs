@@ -76,6 +76,10 @@ impl OutputSink for Recent {
         }
         self.next.chunk(stream, seq, chunk);
     }
+
+    fn finished(&self, next_seq: u64) {
+        self.next.finished(next_seq);
+    }
 }
 
 /// No such job in this session.

@@ -46,6 +46,7 @@ impl Process {
             .args(program.arguments())
             .env_clear()
             .envs(&*context.environment)
+            .envs(plan.variables.iter().map(|(name, value)| (name, value)))
             .env("PWD", &context.workspace_path)
             .env(super::MARKER_NAME, &marker)
             // The directory that was judged, not whatever its path leads to now.

@@ -5,18 +5,24 @@
 //! cannot be written, also when they do not exist yet; the network is off unless it is needed.
 
 mod bubblewrap;
+mod landlock;
 mod lists;
+mod macos;
 mod placeholder;
+mod places;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use guardian_supervisor::protocol::Confine;
 use serde_json::{Value, json};
 
-use super::{BashContext, BashError};
+use super::{BashContext, BashError, SupervisorProgram};
 pub use lists::{SandboxLists, SandboxListsError};
+pub use macos::profile as macos_profile;
 pub(super) use placeholder::Placeholders;
+pub use places::{PlaceClass, WorkspacePlaces, look_at_workspace};
 
 /// The user's setting `sandbox`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +38,9 @@ pub enum SandboxSetting {
 /// What the decision about this call says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confinement {
-    /// It runs because of a proof, a preset or an accepted command.
+    /// Nobody would have let it run unconfined: without a mechanism it does not run.
+    Needed,
+    /// It runs because of a proof or a preset.
     Wanted,
     /// A human, a grant or the permission mode allowed it: confined only under `required`.
     OnlyIfRequired,
@@ -59,11 +67,16 @@ pub struct SandboxRequest {
     /// Directories and files that can be written besides workspace, scratch and `/tmp`. Missing
     /// ones are skipped.
     pub writable: Vec<PathBuf>,
-    /// Paths that look empty. Missing ones are skipped. The host leaves out what the approved
-    /// facts name.
+    /// Paths that look empty. Missing ones are skipped.
     pub masked: Vec<PathBuf>,
+    /// Paths that the approved facts name: they can be read although they are, or lie beneath,
+    /// something masked.
+    pub named: Vec<PathBuf>,
     /// Paths beneath the workspace that cannot be written, also when they do not exist.
     pub read_only: Vec<PathBuf>,
+    /// What the lists above lack, in words for people. Counts like what the mechanism cannot
+    /// express.
+    pub gaps: Vec<String>,
     /// What this machine can do.
     pub mechanism: Arc<SandboxMechanism>,
 }
@@ -78,7 +91,9 @@ impl SandboxRequest {
             network: NetworkAccess::On,
             writable: Vec::new(),
             masked: Vec::new(),
+            named: Vec::new(),
             read_only: Vec::new(),
+            gaps: Vec::new(),
             mechanism: Arc::new(SandboxMechanism::None {
                 reason: "not looked for".to_owned(),
             }),
@@ -88,7 +103,7 @@ impl SandboxRequest {
     fn is_confined(&self) -> bool {
         match (self.setting, self.confinement) {
             (SandboxSetting::Off, _) => false,
-            (SandboxSetting::Auto, confinement) => confinement == Confinement::Wanted,
+            (SandboxSetting::Auto, confinement) => confinement != Confinement::OnlyIfRequired,
             (SandboxSetting::Required, _) => true,
         }
     }
@@ -102,6 +117,12 @@ pub enum SandboxMechanism {
         /// The executable.
         executable: PathBuf,
     },
+    /// Landlock and seccomp, put in force by the supervisor. Holds less, see
+    /// [`SandboxMechanism::weaknesses`].
+    Landlock {
+        /// Version of Landlock that the kernel has.
+        kernel: u32,
+    },
     /// Not at all.
     None {
         /// Why, for `doctor` and results.
@@ -110,12 +131,20 @@ pub enum SandboxMechanism {
 }
 
 impl SandboxMechanism {
-    /// Looks for a mechanism and tries it. Blocking, some 10 ms; the host does it once.
+    /// Looks for the best mechanism that works here. Blocking, some 10 ms; the host does it once.
+    /// All of them need a supervisor.
     #[must_use]
-    pub fn probe() -> Self {
-        match bubblewrap::probe() {
-            Ok(executable) => Self::Bubblewrap { executable },
-            Err(reason) => Self::None { reason },
+    pub fn probe(supervisor: Option<&SupervisorProgram>) -> Self {
+        let Some(supervisor) = supervisor else {
+            let reason = "confinement needs the guardian-supervisor executable".to_owned();
+            return Self::None { reason };
+        };
+        match (bubblewrap::probe(), supervisor.landlock()) {
+            (Ok(executable), _) => Self::Bubblewrap { executable },
+            (Err(reason), 0) => Self::None {
+                reason: format!("{reason}; this kernel has no Landlock"),
+            },
+            (Err(_), kernel) => Self::Landlock { kernel },
         }
     }
 
@@ -124,6 +153,7 @@ impl SandboxMechanism {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Bubblewrap { .. } => "bubblewrap",
+            Self::Landlock { .. } => "landlock",
             Self::None { .. } => "none",
         }
     }
@@ -131,7 +161,31 @@ impl SandboxMechanism {
     /// Can it confine at all?
     #[must_use]
     pub fn is_available(&self) -> bool {
-        !matches!(self, Self::None { .. })
+        self.unavailable().is_none()
+    }
+
+    /// Why it cannot confine; `None` when it can.
+    #[must_use]
+    pub fn unavailable(&self) -> Option<&str> {
+        match self {
+            Self::None { reason } => Some(reason),
+            Self::Bubblewrap { .. } | Self::Landlock { .. } => None,
+        }
+    }
+
+    /// Can it hold everything that a confinement promises? Only then may a verdict rely on it.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        matches!(self, Self::Bubblewrap { .. })
+    }
+
+    /// What it cannot hold whatever the command is, in words for people.
+    #[must_use]
+    pub fn weaknesses(&self) -> Vec<String> {
+        match self {
+            Self::Bubblewrap { .. } | Self::None { .. } => Vec::new(),
+            Self::Landlock { kernel } => landlock::weaknesses(*kernel),
+        }
     }
 }
 
@@ -231,6 +285,10 @@ impl SandboxReport {
 pub(super) struct Plan {
     /// Executable and arguments that go before the shell's.
     pub(super) wrapper: Option<(PathBuf, Vec<OsString>)>,
+    /// What the supervisor confines the shell to.
+    pub(super) confine: Option<Confine>,
+    /// Variables that the confinement sets.
+    pub(super) variables: Vec<(OsString, OsString)>,
     pub(super) report: SandboxReport,
     /// Held until the command is over.
     pub(super) placeholders: Placeholders,
@@ -241,22 +299,32 @@ pub(super) fn plan(context: &BashContext) -> Result<Plan, BashError> {
     let request = &context.sandbox;
     let unconfined = |report| Plan {
         wrapper: None,
+        confine: None,
+        variables: Vec::new(),
         report,
         placeholders: Placeholders::default(),
     };
     if !request.is_confined() {
+        if request.confinement == Confinement::Needed {
+            return Err(BashError::SandboxUnavailable(
+                "the setting `sandbox` is `off`".to_owned(),
+            ));
+        }
         return Ok(unconfined(SandboxReport::Off));
     }
-    let refuse_or_report = |reason: &str| match request.setting {
-        SandboxSetting::Required => Err(BashError::SandboxUnavailable(reason.to_owned())),
-        SandboxSetting::Off | SandboxSetting::Auto => Ok(unconfined(SandboxReport::Unavailable {
+    let refuse_or_report = |reason: &str| {
+        let refused = request.setting == SandboxSetting::Required
+            || request.confinement == Confinement::Needed;
+        if refused {
+            return Err(BashError::SandboxUnavailable(reason.to_owned()));
+        }
+        Ok(unconfined(SandboxReport::Unavailable {
             reason: reason.to_owned(),
-        })),
+        }))
     };
-    let executable = match &*request.mechanism {
-        SandboxMechanism::Bubblewrap { executable } => executable,
-        SandboxMechanism::None { reason } => return refuse_or_report(reason),
-    };
+    if let SandboxMechanism::None { reason } = &*request.mechanism {
+        return refuse_or_report(reason);
+    }
     // Only the supervisor hands the judged directory over by handle and ends the namespace.
     if context.supervisor.is_none() {
         return refuse_or_report("confinement needs the guardian-supervisor executable");
@@ -269,21 +337,42 @@ pub(super) fn plan(context: &BashContext) -> Result<Plan, BashError> {
     if std::fs::create_dir_all(&context.scratch).is_err() {
         return refuse_or_report("the scratch directory cannot be created");
     }
-    let mut placeholders = Placeholders::default();
-    let layout = bubblewrap::Layout::new(context, &mut placeholders);
-    if !layout.weaknesses.is_empty() && request.setting == SandboxSetting::Required {
-        return Err(BashError::SandboxUnavailable(layout.weaknesses.join("; ")));
-    }
-    Ok(Plan {
-        wrapper: Some((executable.clone(), layout.arguments)),
-        report: SandboxReport::InForce {
+    let in_force = |weaknesses: Vec<String>| {
+        if request.setting == SandboxSetting::Required && !weaknesses.is_empty() {
+            return Err(BashError::SandboxUnavailable(weaknesses.join("; ")));
+        }
+        Ok(SandboxReport::InForce {
             mechanism: request.mechanism.name(),
             network: request.network,
-            weaknesses: layout.weaknesses,
+            weaknesses,
             suspected: false,
-        },
-        placeholders,
-    })
+        })
+    };
+    match &*request.mechanism {
+        SandboxMechanism::None { reason } => refuse_or_report(reason),
+        SandboxMechanism::Bubblewrap { executable } => {
+            let mut placeholders = Placeholders::default();
+            let layout = bubblewrap::Layout::new(context, &mut placeholders);
+            Ok(Plan {
+                wrapper: Some((executable.clone(), layout.arguments)),
+                report: in_force(layout.weaknesses)?,
+                placeholders,
+                ..unconfined(SandboxReport::Off)
+            })
+        }
+        SandboxMechanism::Landlock { kernel } => {
+            let layout = match landlock::Layout::new(context, *kernel) {
+                Ok(layout) => layout,
+                Err(reason) => return refuse_or_report(&reason),
+            };
+            Ok(Plan {
+                confine: Some(layout.confine),
+                variables: layout.variables,
+                report: in_force(layout.weaknesses)?,
+                ..unconfined(SandboxReport::Off)
+            })
+        }
+    }
 }
 
 /// Does the path lead to the directory behind the handle?

@@ -36,6 +36,7 @@ const OVERDUE: Duration = Duration::from_secs(1);
 pub struct SupervisorProgram {
     image: OwnedFd,
     hash: String,
+    landlock: u32,
     cgroup: Option<PathBuf>,
 }
 
@@ -98,23 +99,24 @@ impl SupervisorProgram {
             return Err(SupervisorError::WrongHash(path.to_owned()));
         }
         // A system may forbid to run memory; the opened file then keeps at least the inode.
-        let image = sealed_copy(&bytes)
-            .ok()
-            .filter(|image| answers(image.as_fd()));
-        let image = match image {
-            Some(image) => image,
+        let sealed = sealed_copy(&bytes).ok().and_then(|image| {
+            let landlock = landlock_of(image.as_fd())?;
+            Some((image, landlock))
+        });
+        let (image, landlock) = match sealed {
+            Some(sealed) => sealed,
             None => {
                 file.rewind().map_err(not_found)?;
                 let file = OwnedFd::from(file);
-                if !answers(file.as_fd()) {
-                    return Err(SupervisorError::Unusable(path.to_owned()));
-                }
-                file
+                let landlock = landlock_of(file.as_fd())
+                    .ok_or_else(|| SupervisorError::Unusable(path.to_owned()))?;
+                (file, landlock)
             }
         };
         Ok(Self {
             image,
             hash,
+            landlock,
             cgroup: None,
         })
     }
@@ -131,6 +133,12 @@ impl SupervisorProgram {
     #[must_use]
     pub fn hash(&self) -> &str {
         &self.hash
+    }
+
+    /// Version of Landlock that it can confine a command with on this machine; 0 for none.
+    #[must_use]
+    pub fn landlock(&self) -> u32 {
+        self.landlock
     }
 
     /// Is each call in a cgroup of its own?
@@ -151,16 +159,19 @@ fn sealed_copy(bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(reopened.into())
 }
 
-/// Started without arguments, a supervisor of this version says so.
-fn answers(image: BorrowedFd<'_>) -> bool {
+/// Started without arguments, a supervisor of this version says so, and which Landlock it has.
+fn landlock_of(image: BorrowedFd<'_>) -> Option<u32> {
     let output = Command::new(executable_path(image))
         .env_clear()
         .stdin(Stdio::null())
-        .output();
-    output.is_ok_and(|output| {
-        let text = String::from_utf8_lossy(&output.stderr);
-        output.status.code() == Some(2) && text.contains(&format!("(protocol {PROTOCOL})"))
-    })
+        .output()
+        .ok()?;
+    if output.status.code() != Some(2) {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let (_, said) = text.split_once(&format!("(protocol {PROTOCOL}, landlock "))?;
+    said.split_once(')')?.0.parse().ok()
 }
 
 fn executable_path(image: BorrowedFd<'_>) -> String {
@@ -210,6 +221,7 @@ impl SupervisedProcess {
             patience_ms: milliseconds(KILL_PATIENCE),
             cgroup: cgroup.clone(),
             directory_fd: plan.wrapper.is_some(),
+            confine: plan.confine.clone(),
             limits: Limits {
                 processes: limits.processes,
                 memory_bytes: limits.memory_bytes,
@@ -314,6 +326,10 @@ impl SupervisedProcess {
                 Ok(Event::Failed { action, errno }) => {
                     self.bury();
                     return Some(Err(start_error(action, errno)));
+                }
+                Ok(Event::NotConfined { reason }) => {
+                    self.bury();
+                    return Some(Err(BashError::SandboxUnavailable(reason)));
                 }
                 // Not our supervisor any more.
                 Err(_) => return Some(Ok(self.end_without_supervisor())),

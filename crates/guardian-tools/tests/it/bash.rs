@@ -3,6 +3,7 @@
 mod environment;
 mod jobs;
 mod limits;
+mod output;
 mod ownership;
 mod plain;
 mod sandbox;

@@ -71,7 +71,7 @@ impl Layout {
         let workspace = &context.workspace_path;
         let mut layout = Self {
             arguments: Vec::new(),
-            weaknesses: Vec::new(),
+            weaknesses: request.gaps.clone(),
         };
         layout.add(NAMESPACES.iter().copied());
         if request.network == NetworkAccess::Off {
@@ -98,6 +98,19 @@ impl Layout {
             .iter()
             .filter_map(|path| real(path))
             .collect();
+        let named: Vec<PathBuf> = request.named.iter().filter_map(|path| real(path)).collect();
+        masked.retain(|mask| !named.contains(mask));
+        // What lies in a root is there anyway, and can be written.
+        let outside: Vec<PathBuf> = named
+            .iter()
+            .filter(|path| {
+                !path.starts_with(workspace)
+                    && scratch
+                        .as_ref()
+                        .is_none_or(|scratch| !path.starts_with(scratch))
+            })
+            .cloned()
+            .collect();
         masked.sort();
         masked.dedup();
         // A masked directory that holds a writable one (guardian's data and scratch) comes first.
@@ -122,13 +135,14 @@ impl Layout {
             layout.bind("--bind", &path);
         }
         for mask in &outer {
+            layout.show(mask, &outside);
             layout.pair("--remount-ro", mask);
         }
         for path in &request.read_only {
             layout.protect(path, workspace, placeholders);
         }
         for mask in &inner {
-            layout.mask(mask);
+            layout.mask(mask, &named);
         }
         layout.pair("--chdir", workspace);
         layout.add(["--"]);
@@ -148,12 +162,20 @@ impl Layout {
     }
 
     /// A directory looks empty, a file cannot be opened (a device on a mount without devices).
-    fn mask(&mut self, path: &Path) {
+    fn mask(&mut self, path: &Path, named: &[PathBuf]) {
         if path.is_dir() {
             self.pair("--tmpfs", path);
+            self.show(path, named);
             self.pair("--remount-ro", path);
         } else {
             self.add([OsString::from("--ro-bind"), "/dev/null".into(), path.into()]);
+        }
+    }
+
+    /// Shows what is named beneath a mask again.
+    fn show(&mut self, mask: &Path, named: &[PathBuf]) {
+        for path in named.iter().filter(|path| is_beneath(path, mask)) {
+            self.bind("--ro-bind", path);
         }
     }
 
