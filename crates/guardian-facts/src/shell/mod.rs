@@ -20,6 +20,7 @@ mod control;
 mod execution_variables;
 mod expand;
 mod fork_bomb;
+mod functions;
 mod git_config;
 mod git_ignored;
 mod loose;

@@ -276,59 +276,6 @@ impl Reader<'_> {
         Flow::both(state)
     }
 
-    fn run_functions(
-        &mut self,
-        call: Call,
-        name: &str,
-        functions: &values::Functions,
-        state: State,
-    ) -> Flow {
-        let index = self.emit(&call, name, &state);
-        if let Some(command) = self.facts.commands.get_mut(index) {
-            command.program.form = ProgramForm::Function;
-            command.wrapper = true;
-        }
-        let arguments: Vec<Text> = call.argv.iter().skip(1).cloned().collect();
-        let mut result = Flow::dead();
-        let fed = call.redirects.input.clone();
-        for body in &functions.bodies {
-            let flow = self.scoped(
-                |scope| {
-                    if let Some(input) = fed.clone() {
-                        scope.input = input;
-                    }
-                },
-                |reader| reader.call(name, body, arguments.clone(), index, state.clone()),
-            );
-            result = Flow {
-                ok: values::join_ways(result.ok, flow.ok),
-                fail: values::join_ways(result.fail, flow.fail),
-            };
-        }
-        if functions.or_program {
-            let flow = self.scoped(
-                |scope| {
-                    scope.inside = Some(index);
-                    scope.no_functions = true;
-                },
-                |reader| {
-                    let first = reader.facts.commands.len();
-                    let call = Call {
-                        first,
-                        redirects: Redirects::default(),
-                        ..call
-                    };
-                    reader.run(call, state)
-                },
-            );
-            result = Flow {
-                ok: values::join_ways(result.ok, flow.ok),
-                fail: values::join_ways(result.fail, flow.fail),
-            };
-        }
-        result
-    }
-
     /// The program is not known before it runs.
     fn run_unknown(&mut self, call: Call, state: State) -> Flow {
         let index = self.emit(&call, "", &state);

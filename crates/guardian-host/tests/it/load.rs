@@ -213,7 +213,7 @@ async fn work(
     worker: usize,
     until: Instant,
 ) -> Result<(usize, Figures), HostError> {
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ ((session as u64) << 32 | worker as u64 + 1));
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ (((session as u64) << 32) | (worker as u64 + 1)));
     let mut done = Figures::default();
     let id = format!("s{session}");
     for number in 0.. {
