@@ -30,8 +30,10 @@ pub(crate) enum Command {
     Check(CheckOptions),
     /// Say why a call is decided as it is, or what a rule says.
     Explain(ExplainOptions),
-    /// Check, test, format and show policy files.
+    /// Check, test, format, show and suggest policy; accept what waits.
     Policy(PolicyOptions),
+    /// Decide the calls of recorded sessions (pi, Claude Code, Codex) by a policy, or by two.
+    Replay(ReplayOptions),
     /// Let a workspace's policy file loosen, bound to its very bytes.
     Trust(TrustOptions),
     /// List the tools.
@@ -141,7 +143,7 @@ pub(crate) struct CheckOptions {
 }
 
 /// Where and by which policy a call is decided that is not run.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct PlaceOptions {
     /// Project directory (default: the current one).
     #[arg(long, value_name = "DIR")]
@@ -212,6 +214,10 @@ pub(crate) enum PolicyCommand {
     Fmt(PolicyFmtOptions),
     /// Show which files are in force here, and what is wrong with them.
     Show(PolicyShowOptions),
+    /// Print the rules that would have removed the most prompts on record.
+    Suggest(PolicySuggestOptions),
+    /// Show the loosening changes that wait in sessions, and let them count.
+    Accept(PolicyAcceptOptions),
 }
 
 #[derive(Debug, Args)]
@@ -252,6 +258,54 @@ pub(crate) struct PolicyShowOptions {
     pub(crate) text: bool,
     #[command(flatten)]
     pub(crate) place: PlaceOptions,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicySuggestOptions {
+    /// Number of rules.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) limit: usize,
+    /// Only prompts of so many days.
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) days: Option<u32>,
+    #[command(flatten)]
+    pub(crate) place: PlaceOptions,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayOptions {
+    /// Transcripts, or directories of them (`*.jsonl`).
+    #[arg(required = true, value_name = "TRANSCRIPT")]
+    pub(crate) transcripts: Vec<PathBuf>,
+    /// Compare with another policy file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) against: Option<PathBuf>,
+    /// Compare with another preset.
+    #[arg(long, value_enum, value_name = "PRESET")]
+    pub(crate) against_preset: Option<PresetOption>,
+    /// List every call that is asked about, denied or decided differently.
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) place: PlaceOptions,
+    #[command(flatten)]
+    pub(crate) json: JsonOption,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyAcceptOptions {
+    /// Only of this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+    /// Do not ask on the terminal.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) data: DataOption,
     #[command(flatten)]
     pub(crate) json: JsonOption,
 }

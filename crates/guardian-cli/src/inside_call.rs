@@ -12,6 +12,7 @@ pub(crate) fn refusal(command: &Command) -> Option<String> {
     match command {
         Command::Check(_) | Command::Explain(_) | Command::Doctor(_) | Command::Tools(_) => None,
         Command::Policy(_)
+        | Command::Replay(_)
         | Command::Trust(_)
         | Command::Serve(_)
         | Command::Exec(_)

@@ -10,7 +10,9 @@ mod inside_call;
 mod output;
 mod places;
 mod policy_errors;
+mod progress;
 mod terminal;
+mod transcripts;
 
 use clap::Parser;
 
@@ -30,6 +32,7 @@ fn main() -> std::process::ExitCode {
         Command::Check(options) => commands::check::run(&options),
         Command::Explain(options) => commands::explain::run(&options),
         Command::Policy(options) => commands::policy::run(&options),
+        Command::Replay(options) => commands::replay::run(&options),
         Command::Trust(options) => commands::trust::run(&options),
         Command::Tools(options) => commands::tools::run(&options),
         Command::Sessions(options) => commands::sessions::run(&options),
@@ -47,10 +50,14 @@ fn main() -> std::process::ExitCode {
 
 /// Logs to stderr, never to stdout; quiet unless `GUARDIAN_LOG` says otherwise.
 fn start_log(json: bool) {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("GUARDIAN_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    if json { log.json().init() } else { log.init() }
+    // The filter's own language costs more at start than a whole check; most never use it.
+    let filter = std::env::var_os("GUARDIAN_LOG")
+        .and_then(|_| tracing_subscriber::EnvFilter::try_from_env("GUARDIAN_LOG").ok());
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr);
+    match (filter, json) {
+        (Some(filter), true) => log.with_env_filter(filter).json().init(),
+        (Some(filter), false) => log.with_env_filter(filter).init(),
+        (None, true) => log.with_max_level(tracing::Level::WARN).json().init(),
+        (None, false) => log.with_max_level(tracing::Level::WARN).init(),
+    }
 }

@@ -96,3 +96,25 @@ pub(crate) fn time(milliseconds: i64) -> String {
         .map(|time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
         .unwrap_or_default()
 }
+
+/// A text of somebody else's in one line that cannot act on the terminal, cut at a length.
+pub(crate) fn one_line(text: &str) -> String {
+    const LONGEST: usize = 160;
+    let mut line: String = text
+        .chars()
+        .take(LONGEST)
+        .flat_map(|c| {
+            let escaped = c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+            let shown: Vec<char> = if escaped {
+                c.escape_default().collect()
+            } else {
+                vec![c]
+            };
+            shown
+        })
+        .collect();
+    if text.chars().count() > LONGEST {
+        line.push('…');
+    }
+    line
+}

@@ -9,6 +9,7 @@ pub(crate) mod pattern_set;
 mod public_key;
 
 use std::path::{Component, Path};
+use std::sync::OnceLock;
 
 use crate::Sensitivity;
 use crate::defaults::{ClassGroup, FactsConfig, FactsExtension};
@@ -76,23 +77,39 @@ pub struct PathClasses {
     groups: Vec<Group>,
     paths: PatternSet,
     path_entries: Vec<Entry>,
-    /// The patterns behind `path_entries`, for pattern-against-pattern questions.
-    path_texts: Vec<String>,
+    path_texts: OnceLock<Vec<String>>,
     excepts: PatternSet,
     except_groups: Vec<usize>,
-    /// Of the secret and the sensitive patterns: what walks leave out.
-    hidden_names: LastSteps,
+    /// Of the secret and the sensitive patterns: what walks leave out. Made by the first walk.
+    hidden_names: OnceLock<LastSteps>,
+}
+
+fn classes_of(config: &FactsConfig) -> [(Class, &[ClassGroup]); 3] {
+    [
+        (Class::Secret, &config.secret),
+        (Class::Sensitive, &config.sensitive),
+        (Class::Protected, &config.protected),
+    ]
 }
 
 impl PathClasses {
     /// The built-in classes.
     #[must_use]
-    #[expect(
-        clippy::expect_used,
-        reason = "the data is embedded; a test of this module compiles it"
-    )]
     pub fn from_default() -> Self {
-        Self::compile(FactsConfig::embedded()).expect("config/default.toml is valid")
+        let mut classes = Self::empty();
+        for (class, groups) in classes_of(FactsConfig::embedded()) {
+            for group in groups {
+                classes.paths.extend_embedded(&group.paths);
+                let index = classes.add_group(class, group);
+                for pattern in &group.except {
+                    // Never malformed; if it were, it would except nothing.
+                    if classes.excepts.add(pattern).is_ok() {
+                        classes.except_groups.push(index);
+                    }
+                }
+            }
+        }
+        classes
     }
 
     /// The built-in classes with a user's additions.
@@ -110,52 +127,67 @@ impl PathClasses {
     /// # Errors
     /// A pattern is malformed.
     pub fn compile(config: &FactsConfig) -> Result<Self, ClassError> {
-        let mut groups = Vec::new();
-        let mut paths = PatternSet::default();
-        let mut path_entries = Vec::new();
-        let mut path_texts = Vec::new();
-        let mut excepts = PatternSet::default();
-        let mut except_groups = Vec::new();
-        let mut hidden_names = LastSteps::default();
-        let classes: [(Class, &[ClassGroup]); 3] = [
-            (Class::Secret, &config.secret),
-            (Class::Sensitive, &config.sensitive),
-            (Class::Protected, &config.protected),
-        ];
-        for (class, source) in classes {
-            for group in source {
-                let index = groups.len();
-                groups.push(Group {
-                    class,
-                    name: group.name.clone(),
-                    why: group.why.clone(),
-                    unless_public: group.unless_public,
-                });
+        let mut classes = Self::empty();
+        for (class, groups) in classes_of(config) {
+            for group in groups {
                 for pattern in &group.paths {
-                    paths.add(pattern)?;
-                    if class != Class::Protected {
-                        hidden_names.add(pattern)?;
-                    }
-                    path_entries.push(Entry {
-                        group: index,
-                        tree: pattern.ends_with("/**"),
-                    });
-                    path_texts.push(anchored(pattern));
+                    classes.paths.add(pattern)?;
                 }
+                let index = classes.add_group(class, group);
                 for pattern in &group.except {
-                    excepts.add(pattern)?;
-                    except_groups.push(index);
+                    classes.excepts.add(pattern)?;
+                    classes.except_groups.push(index);
                 }
             }
         }
-        Ok(Self {
-            groups,
-            paths,
-            path_entries,
-            path_texts,
-            excepts,
-            except_groups,
-            hidden_names,
+        Ok(classes)
+    }
+
+    fn empty() -> Self {
+        Self {
+            groups: Vec::new(),
+            paths: PatternSet::default(),
+            path_entries: Vec::new(),
+            path_texts: OnceLock::new(),
+            hidden_names: OnceLock::new(),
+            excepts: PatternSet::default(),
+            except_groups: Vec::new(),
+        }
+    }
+
+    /// Notes a group whose patterns of paths were added; its number.
+    fn add_group(&mut self, class: Class, group: &ClassGroup) -> usize {
+        let index = self.groups.len();
+        self.groups.push(Group {
+            class,
+            name: group.name.clone(),
+            why: group.why.clone(),
+            unless_public: group.unless_public,
+        });
+        let entries = group.paths.iter().map(|pattern| Entry {
+            group: index,
+            tree: pattern.ends_with("/**"),
+        });
+        self.path_entries.extend(entries);
+        index
+    }
+
+    /// The patterns behind `path_entries`, for pattern-against-pattern questions.
+    fn path_texts(&self) -> &[String] {
+        self.path_texts
+            .get_or_init(|| self.paths.texts().map(anchored).collect())
+    }
+
+    /// The last steps of the secret and the sensitive patterns.
+    fn hidden_names(&self) -> &LastSteps {
+        self.hidden_names.get_or_init(|| {
+            let mut names = LastSteps::default();
+            for (text, entry) in self.paths.texts().zip(&self.path_entries) {
+                if self.groups[entry.group].class != Class::Protected {
+                    names.add(text);
+                }
+            }
+            names
         })
     }
 
@@ -230,7 +262,7 @@ impl PathClasses {
         let mut sensitivity = Sensitivity::default();
         for candidate in candidates(&pattern.to_lowercase(), home) {
             let candidate = intersect::tokens(&candidate);
-            for (text, entry) in self.path_texts.iter().zip(&self.path_entries) {
+            for (text, entry) in self.path_texts().iter().zip(&self.path_entries) {
                 let class = self.groups[entry.group].class;
                 if sensitivity.has(class) {
                     continue;
@@ -262,7 +294,7 @@ impl PathClasses {
         let mut sensitivity = Sensitivity::default();
         for candidate in candidates(&folded(directory), home) {
             let prefix = format!("{}/", candidate.trim_end_matches('/'));
-            for (text, entry) in self.path_texts.iter().zip(&self.path_entries) {
+            for (text, entry) in self.path_texts().iter().zip(&self.path_entries) {
                 if text.starts_with(&prefix) {
                     sensitivity.add(self.groups[entry.group].class);
                 }

@@ -10,8 +10,6 @@ use serde::Deserialize;
 use crate::classes::pattern_set::{PatternSet, Subject};
 use crate::classes::{ClassError, folded};
 
-const DEFAULT_TOML: &str = include_str!("../../../config/default.toml");
-
 /// One named entry of a path class. The pattern language is described at the top of
 /// `config/default.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -53,19 +51,31 @@ pub struct SystemPathLists {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Regenerable {
-    /// Base names.
+    /// Base names of those that count where git ignores them.
     pub directories: Vec<String>,
+    /// Base names of those that nothing but a tool makes: they count whatever git says.
+    pub by_name: Vec<String>,
 }
 
 impl Regenerable {
     /// The directory's own name is on the list. Says nothing about whether git ignores it.
     #[must_use]
     pub fn is_regenerable(&self, directory: &Path) -> bool {
-        directory
-            .file_name()
-            .and_then(|name| name.to_str())
-            .is_some_and(|name| self.directories.iter().any(|known| known == name))
+        is_named(directory, &self.directories)
     }
+
+    /// The directory's own name is one that nothing but a tool makes.
+    #[must_use]
+    pub fn is_regenerable_by_name(&self, directory: &Path) -> bool {
+        is_named(directory, &self.by_name)
+    }
+}
+
+fn is_named(directory: &Path, names: &[String]) -> bool {
+    directory
+        .file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| names.iter().any(|known| known == name))
 }
 
 /// What an assignment in front of a command means (SPEC §6.1).
@@ -202,6 +212,17 @@ impl SystemPaths {
         })
     }
 
+    /// The embedded lists, which a test checks.
+    fn of_embedded(lists: &SystemPathLists) -> Self {
+        Self {
+            directories: PatternSet::of_embedded(&lists.directories),
+            children_of: PatternSet::of_embedded(&lists.children_of),
+            block_devices: PatternSet::of_embedded(&lists.block_devices),
+            null_devices: PatternSet::of_embedded(&lists.null_devices),
+            public_files: PatternSet::of_embedded(&lists.public_files),
+        }
+    }
+
     /// The built-in lists.
     #[must_use]
     pub fn embedded() -> &'static Self {
@@ -243,24 +264,81 @@ impl SystemPaths {
     }
 }
 
-#[derive(Deserialize)]
-struct DefaultFile {
-    facts: FactsConfig,
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/defaults.rs"));
+
+    use super::{ClassGroup, FactsConfig, Regenerable, SystemPathLists, Variables};
+
+    /// The `[facts]` section of `config/default.toml`, read when guardian was built.
+    pub(super) fn config() -> FactsConfig {
+        FactsConfig {
+            secret: groups(SECRET),
+            sensitive: groups(SENSITIVE),
+            protected: groups(PROTECTED),
+            system: SystemPathLists {
+                directories: owned(SYSTEM_DIRECTORIES),
+                children_of: owned(SYSTEM_CHILDREN_OF),
+                block_devices: owned(SYSTEM_BLOCK_DEVICES),
+                null_devices: owned(SYSTEM_NULL_DEVICES),
+                public_files: owned(SYSTEM_PUBLIC_FILES),
+            },
+            regenerable: Regenerable {
+                directories: owned(REGENERABLE_DIRECTORIES),
+                by_name: owned(REGENERABLE_BY_NAME),
+            },
+            variables: Variables {
+                harmless: owned(VARIABLES_HARMLESS),
+                changes_execution: owned(VARIABLES_CHANGES_EXECUTION),
+                harmless_values: HARMLESS_VALUES
+                    .iter()
+                    .map(|(name, values)| ((*name).to_owned(), owned(values)))
+                    .collect(),
+            },
+        }
+    }
+
+    fn groups(groups: &[Group]) -> Vec<ClassGroup> {
+        groups
+            .iter()
+            .map(|(name, why, paths, except, unless_public)| ClassGroup {
+                name: (*name).to_owned(),
+                why: (*why).to_owned(),
+                paths: owned(paths),
+                except: owned(except),
+                unless_public: *unless_public,
+            })
+            .collect()
+    }
+
+    fn owned(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
 }
 
-#[expect(
-    clippy::expect_used,
-    reason = "the file is embedded; a test of this module parses it"
-)]
 static EMBEDDED: LazyLock<(FactsConfig, SystemPaths)> = LazyLock::new(|| {
-    let file: DefaultFile = toml::from_str(DEFAULT_TOML).expect("config/default.toml is valid");
-    let system = SystemPaths::compile(&file.facts.system).expect("config/default.toml is valid");
-    (file.facts, system)
+    let config = embedded::config();
+    let system = SystemPaths::of_embedded(&config.system);
+    (config, system)
 });
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(Deserialize)]
+    struct DefaultFile {
+        facts: FactsConfig,
+    }
+
+    #[test]
+    fn what_was_read_at_build_time_is_what_the_file_says() {
+        let text = include_str!("../../../config/default.toml");
+        let file: DefaultFile = toml::from_str(text).unwrap();
+        assert_eq!(file.facts, *FactsConfig::embedded());
+        // Embedded patterns are not checked when they are used.
+        assert!(SystemPaths::compile(&file.facts.system).is_ok());
+        assert!(crate::PathClasses::compile(&file.facts).is_ok());
+    }
 
     #[test]
     fn system_directories_include_the_root_and_children_of_etc_and_usr() {

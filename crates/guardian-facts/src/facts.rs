@@ -84,6 +84,8 @@ pub struct Facts {
     pub endpoints: Vec<Endpoint>,
     /// Files run as code.
     pub code_files: Vec<CodeFile>,
+    /// What project commands run, as the project defines it.
+    pub definitions: Vec<crate::Definition>,
     /// What could not be determined.
     pub opacity: Vec<Opacity>,
     /// Is every command known?
@@ -107,6 +109,7 @@ impl Facts {
             commands: Vec::new(),
             endpoints: Vec::new(),
             code_files: Vec::new(),
+            definitions: Vec::new(),
             opacity: Vec::new(),
             reading: Reading::Complete,
             git_ignored: Vec::new(),

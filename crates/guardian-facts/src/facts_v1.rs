@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::command::RedirectKind;
 use crate::{
-    Access, AccessDetail, AccessKind, AccessSource, CodeFile, CommandFact, Effect, Effects,
-    Endpoint, Facts, FileKind, LooseFinding, Opacity, PathFact, ProgramForm, Reading, Redirect,
-    Scope, Sensitivity, Span, Target, Word, WordPart,
+    Access, AccessDetail, AccessKind, AccessSource, CodeFile, CommandFact, Definition, Effect,
+    Effects, Endpoint, Facts, FileKind, LooseFinding, Opacity, PathFact, ProgramForm, Reading,
+    Redirect, Scope, Sensitivity, Span, Target, Word, WordPart,
 };
 
 macro_rules! mirror {
@@ -477,6 +477,36 @@ impl From<&CodeFile> for CodeFileV1 {
     }
 }
 
+/// What a project command runs, as the project defines it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DefinitionV1 {
+    /// The file that it stands in.
+    pub file: String,
+    /// Which part of it; empty for the whole file.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub part: String,
+    /// Its text, cut at a length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// BLAKE3 of the whole of it; `null` when what runs cannot be told for certain.
+    pub hash: Option<String>,
+    /// Index of the command.
+    pub command: usize,
+}
+
+impl From<&Definition> for DefinitionV1 {
+    fn from(definition: &Definition) -> Self {
+        Self {
+            file: definition.file.display().to_string(),
+            part: definition.part.clone(),
+            text: definition.text.clone(),
+            hash: definition.hash.clone(),
+            command: definition.command,
+        }
+    }
+}
+
 /// Something that could not be determined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -555,6 +585,9 @@ pub struct FactsV1 {
     /// Files run as code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub code_files: Vec<CodeFileV1>,
+    /// What project commands run, as the project defines it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub definitions: Vec<DefinitionV1>,
     /// What could not be determined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opacity: Vec<OpacityV1>,
@@ -584,6 +617,7 @@ impl From<&Facts> for FactsV1 {
             commands: facts.commands.iter().map(Into::into).collect(),
             endpoints: facts.endpoints.iter().map(Into::into).collect(),
             code_files: facts.code_files.iter().map(Into::into).collect(),
+            definitions: facts.definitions.iter().map(Into::into).collect(),
             opacity: facts.opacity.iter().map(Into::into).collect(),
             findings: facts.findings.iter().map(Into::into).collect(),
         }

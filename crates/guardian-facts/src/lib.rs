@@ -19,6 +19,7 @@ pub mod catalogue;
 pub mod classes;
 pub mod command;
 pub mod defaults;
+pub mod definitions;
 pub mod extract;
 pub mod facts;
 pub mod facts_v1;
@@ -36,6 +37,7 @@ pub use command::{
     Assignment, CommandFact, Effect, Effects, Place, Program, ProgramForm, Redirect, RedirectKind,
     Word, WordPart,
 };
+pub use definitions::Definition;
 pub use extract::{
     DeclaredExtractor, DeclaredPath, ExtractError, Extraction, ExtractorRegistry, FactContext,
     RegisterError, ToolPathExtractor, ToolPattern, is_reserved_tool_name,

@@ -355,9 +355,12 @@ impl Checker {
         let places = &config.places;
         // What is remembered (the preset, trust, last good versions) counts for a check too; where
         // nothing was ever remembered, none is made just for looking.
-        let store = (options.audit || Store::exists_in(&places.data_dir))
-            .then(|| Store::open(StoreOptions::new(&places.data_dir)).map_err(store_error))
-            .transpose()?;
+        let store = match (options.audit, Store::exists_in(&places.data_dir)) {
+            (true, _) => Some(Store::open(StoreOptions::new(&places.data_dir))),
+            (false, true) => Some(Store::open_to_look(StoreOptions::new(&places.data_dir))),
+            (false, false) => None,
+        };
+        let store = store.transpose().map_err(store_error)?;
         let data_dir =
             std::fs::canonicalize(&places.data_dir).unwrap_or_else(|_| places.data_dir.clone());
         // A scratch directory that does not exist yet is compared as it is written.

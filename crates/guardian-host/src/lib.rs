@@ -36,6 +36,7 @@ mod output;
 pub mod path_order;
 pub mod plans;
 pub mod policies;
+pub mod proposals;
 pub mod questions;
 mod record;
 mod repair;

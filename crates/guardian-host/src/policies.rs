@@ -4,13 +4,16 @@
 //! A file that does not load keeps its last good version; a change that loosens waits for the
 //! operator; both only ever err towards asking.
 
+mod accept;
 mod examples;
 mod file;
 mod held;
 mod in_force;
 mod layers;
 mod remember;
+mod session;
 mod show;
+mod stored;
 mod text;
 
 use std::collections::HashMap;
@@ -29,7 +32,9 @@ use crate::judge::Judge;
 use crate::sessions::SessionInfo;
 use held::{Change, Compiled, Held};
 use layers::{Inputs, LayerReader, PolicyPlaces};
+use session::{Recalled, session_layer};
 
+pub use accept::{PolicyAcceptance, WaitingChange, WaitingPolicy};
 pub use in_force::PolicyInForce;
 pub use layers::{LayerState, PolicyLayer, PolicyProblem, hash_of};
 pub use remember::{append_rule, write_policy_file};
@@ -52,6 +57,8 @@ pub(crate) struct Policies {
     default_preset: RwLock<Preset>,
     forced_preset: Option<Preset>,
     sessions: Mutex<HashMap<String, Arc<Mutex<Held>>>>,
+    /// Where the versions of sessions are kept.
+    store: Option<Store>,
 }
 
 impl Policies {
@@ -79,6 +86,7 @@ impl Policies {
         };
         Self {
             judge,
+            store: store.clone(),
             reader: LayerReader::new(places, store, keeps),
             default_preset: RwLock::new(Preset::Standard),
             forced_preset: None,
@@ -113,7 +121,7 @@ impl Policies {
             policies.check_named(&file, workspace)?;
             policies.reader.places.user = file;
         }
-        let inputs = policies.inputs(workspace);
+        let inputs = policies.inputs(workspace, None);
         let policy = inputs.compile(workspace, &policies.reader.places.home);
         Ok(CheckedPolicy {
             in_force: PolicyInForce::only(Arc::new(policy)),
@@ -142,9 +150,11 @@ impl Policies {
             .map_err(|errors| invalid(errors.to_string()))
     }
 
-    fn inputs(&self, workspace: Option<&Path>) -> Inputs {
+    fn inputs(&self, workspace: Option<&Path>, rules: Option<&Arc<str>>) -> Inputs {
+        let mut layers = self.reader.read(&self.judge, workspace);
+        layers.extend(rules.map(session_layer));
         Inputs {
-            layers: self.reader.read(&self.judge, workspace),
+            layers,
             default_preset: *self
                 .default_preset
                 .read()
@@ -167,11 +177,13 @@ impl Policies {
         let held = self.held(session_id);
         // Held while the files are read: two calls must not see them in different orders.
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-        let inputs = self.inputs(workspace);
-        if held
-            .current
-            .as_ref()
-            .is_some_and(|current| current.inputs == inputs)
+        let recalled = self.recall(session_id, workspace, &mut held);
+        let inputs = self.inputs(workspace, held.rules.as_ref());
+        if recalled == Recalled::Nothing
+            && held
+                .current
+                .as_ref()
+                .is_some_and(|current| current.inputs == inputs)
         {
             return (Arc::new(in_force(&held)), None);
         }
@@ -184,8 +196,14 @@ impl Policies {
         let problems: Vec<PolicyProblem> = inputs.problems().cloned().collect();
         let layers = inputs.layers.clone();
         let change = held.take(Compiled { inputs, policy });
+        self.keep(session_id, &mut held);
         let in_force = in_force(&held);
-        let is_news = change != Change::Same || problems != before;
+        let change = match (recalled, change) {
+            (Recalled::AtStart, Change::Same) => Change::Loaded,
+            (_, change) => change,
+        };
+        let is_news =
+            change != Change::Same || problems != before || recalled == Recalled::Meanwhile;
         let notice = is_news.then(|| Notice {
             change,
             waiting: held.waits(),
@@ -201,7 +219,11 @@ impl Policies {
         self.look(session_id, workspace);
         let held = self.held(session_id);
         let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.confirm()
+        let waited = held.confirm();
+        if waited {
+            self.keep(session_id, &mut held);
+        }
+        waited
     }
 
     pub(crate) fn forget(&self, session_id: &str) {
@@ -218,19 +240,23 @@ impl Policies {
 
     /// Changes what every version that holds is compiled from.
     fn amend(&self, change: impl Fn(&mut Inputs)) {
-        let sessions: Vec<Arc<Mutex<Held>>> = {
+        let sessions: Vec<(String, Arc<Mutex<Held>>)> = {
             let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            sessions.values().cloned().collect()
+            let pairs = sessions.iter();
+            pairs
+                .map(|(id, held)| (id.clone(), Arc::clone(held)))
+                .collect()
         };
-        for held in sessions {
+        for (session_id, held) in sessions {
             let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-            let Held { current, kept } = &mut *held;
+            let Held { current, kept, .. } = &mut *held;
             for compiled in current.iter_mut().chain(kept) {
                 change(&mut compiled.inputs);
                 let workspace = workspace_of(&compiled.inputs);
                 let home = &self.reader.places.home;
                 compiled.policy = Arc::new(compiled.inputs.compile(workspace.as_deref(), home));
             }
+            self.keep(&session_id, &mut held);
         }
     }
 }

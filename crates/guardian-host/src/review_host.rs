@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use guardian_facts::{Facts, PathProbe as _, ToolCall};
 use guardian_redact::{Preview, PreviewLimits};
 use guardian_review::{
-    ArgsPreview, Attendance, HumanAnswer, HumanClients, Posted, ReEvaluation, RequestIds,
-    RequestKey, Resolution, Review, ReviewRequest, Settlement, ShownCode,
+    ArgsPreview, Attendance, BreakerState, HumanAnswer, HumanClients, Posted, ReEvaluation,
+    RequestIds, RequestKey, Resolution, Review, ReviewRequest, Settlement, ShownCode,
 };
 use guardian_rules::{Decision, OperatingMode, ToolKind, Verdict, tool_kind, tool_risk};
 use guardian_tools::Binding;
@@ -19,8 +19,12 @@ use crate::events::{Event, EventSink};
 use crate::gate::Passage;
 use crate::host::Host;
 use crate::judge::{Caller, OverwriteState};
+use crate::policies::PolicyInForce;
 use crate::reviews::Bound;
-use crate::sessions::random_id;
+use crate::sessions::{SessionInfo, random_id};
+
+/// How often the policy is looked at while a card waits.
+const POLICY_LOOK: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Bytes of a code file that a card shows.
 const CODE_BYTES: usize = 16 * 1024;
@@ -144,7 +148,12 @@ impl Host {
         let caller = passage.caller(self).await;
         let situation = self.judge.situation(&call.tool, &caller, overwrite);
         let code = self.shown_code(passage, facts).await;
-        let mut request = self.review_request(request_id, passage, asked, code);
+        let notes = policy
+            .changed_commands(facts, &situation)
+            .iter()
+            .flat_map(guardian_rules::ChangedCommand::lines)
+            .collect();
+        let mut request = self.review_request(request_id, passage, asked, code, notes);
         request.suggestions = policy.suggest(facts, &situation);
         // A rule that holds a secret is none to be written down; its card would show another one.
         request.suggestions.retain(|suggestion| {
@@ -166,9 +175,44 @@ impl Host {
         self.prepare_review(passage, &mut request, action, facts.reading)
             .await;
         let breaker = self.breaker_state(passage).await;
-        let review = self.chain.review(&request, breaker).await;
+        let review = self
+            .review_watching(passage, &policy, &request, breaker)
+            .await;
         self.carry_effects(passage, &request, action, &review).await;
         Ok(review)
+    }
+
+    /// Reviews, and looks at the policy meanwhile: the files, or what the operator confirmed
+    /// elsewhere, may decide what waits.
+    async fn review_watching(
+        &self,
+        passage: &Passage,
+        policy: &PolicyInForce,
+        request: &ReviewRequest,
+        breaker: BreakerState,
+    ) -> Review {
+        let review = self.chain.review(request, breaker);
+        tokio::pin!(review);
+        let mut version = policy.version().to_owned();
+        loop {
+            tokio::select! {
+                biased;
+                review = &mut review => return review,
+                () = tokio::time::sleep(POLICY_LOOK) => {
+                    self.look_while_waiting(&passage.session, &mut version).await;
+                }
+            }
+        }
+    }
+
+    async fn look_while_waiting(&self, session: &SessionInfo, version: &mut String) {
+        let Ok(policy) = self.policy_of(session).await else {
+            return;
+        };
+        if policy.version() != version {
+            policy.version().clone_into(version);
+            self.re_evaluate(Some(&session.session_id)).await;
+        }
     }
 
     /// The code files that a call runs, as the card shows them (SPEC §6.1).
@@ -224,6 +268,7 @@ impl Host {
         passage: &Passage,
         asked: &Asked<'_>,
         code: Vec<ShownCode>,
+        notes: Vec<String>,
     ) -> ReviewRequest {
         let Asked {
             call,
@@ -255,6 +300,7 @@ impl Host {
             .collect();
         request.omitted.code = files.len() - code.len();
         request.code = code;
+        request.notes.extend(notes);
         request.delegate = passage.delegate_name();
         if passage.session.mode != OperatingMode::Agent && tool_kind(&call.tool) == ToolKind::Shell
         {

@@ -1,5 +1,6 @@
 //! The decision: SPEC §5 as an algebra over sets.
 
+mod accepted;
 mod answers;
 pub(crate) mod cover;
 mod hits;
@@ -12,9 +13,10 @@ use crate::matrix::mode_refusal;
 use crate::verdict::{AllowedDecision, Cause, Decision, TraceStep, Verdict};
 use crate::{Policy, Situation, ToolRisk};
 
+pub(crate) use accepted::definition_text;
+pub use accepted::{ChangedCommand, accepted_key, changed_commands};
 pub(crate) use hits::{Hit, View};
 pub(crate) use items::Item;
-pub use proof::accepted_key;
 
 /// Decides. Pure, total, deterministic.
 ///

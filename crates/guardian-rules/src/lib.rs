@@ -21,7 +21,7 @@ pub mod tools;
 pub mod verdict;
 pub mod wire;
 
-pub use evaluate::{accepted_key, evaluate};
+pub use evaluate::{ChangedCommand, accepted_key, changed_commands, evaluate};
 pub use explain::{explain, explain_floor_rule};
 pub use floor::{FloorEffect, FloorExample, FloorRule, floor_rules};
 pub use grant::{Grant, GrantScope};
@@ -32,7 +32,7 @@ pub use policy::{
     PolicyText, Preset, Trust, check_examples, policy_schema,
 };
 pub use situation::{SandboxState, Situation, ToolKind, ToolRisk};
-pub use suggest::{Suggestion, suggest};
+pub use suggest::{Suggestion, suggest, suggest_wider, would_allow};
 pub use tools::{tool_kind, tool_risk};
 pub use verdict::{AllowedDecision, Cause, Decision, TraceStep, Verdict};
 pub use wire::VerdictV1;

@@ -340,6 +340,16 @@ impl Policy {
             .collect()
     }
 
+    /// A command of this text was accepted for the project: what defined it then, where that was
+    /// kept. Of several the last one.
+    pub(crate) fn accepted_before(&self, project: &Path, command: &str) -> Option<Option<&str>> {
+        self.accepted
+            .iter()
+            .rev()
+            .find(|accepted| Path::new(&accepted.project) == project && accepted.command == command)
+            .map(|accepted| accepted.definition.as_deref())
+    }
+
     /// Compares with a newer policy, by the rules themselves: a rule that is gone, or new, or
     /// changed counts, whether or not another one makes up for it.
     #[must_use]

@@ -7,7 +7,7 @@ use guardian_facts::{AccessKind, AccessSource, Effect, Effects, Facts, Reading, 
 use serde::Serialize;
 
 use crate::evaluate::cover::{Uncovered, coverage, is_covered, scope_of};
-use crate::evaluate::{Item, View, accepted_key};
+use crate::evaluate::{Item, View, accepted_key, definition_text};
 use crate::policy::{
     AcceptedFile, AccessName, OneOrMany, RuleEffect, RuleFile, Tail, is_known_by_name,
 };
@@ -45,6 +45,103 @@ pub fn suggest(facts: &Facts, situation: &Situation, policy: &Policy) -> Vec<Sug
         .into_iter()
         .filter_map(Draft::finish)
         .collect()
+}
+
+/// Wider rules for a command, for people who look at many calls before they take one: its leading
+/// words with any operands, still without another flag, command or redirect. Widest first.
+///
+/// Never offered on a card, whose rule covers its own call only.
+#[must_use]
+pub fn suggest_wider(facts: &Facts, situation: &Situation, policy: &Policy) -> Vec<Suggestion> {
+    if suggest(facts, situation, policy)
+        .iter()
+        .all(|known| known.answer != AllowedDecision::AllowAlwaysForCommandPattern)
+    {
+        return Vec::new();
+    }
+    let view = View {
+        facts,
+        tool: &facts.tool,
+        situation,
+        policy,
+    };
+    let uncovered = coverage(&view).uncovered;
+    let Some(index) = only_command(facts, &uncovered) else {
+        return Vec::new();
+    };
+    let Some(words) = rule_words(&facts.commands[index]) else {
+        return Vec::new();
+    };
+    let is_name = |word: &&String| {
+        word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    };
+    let leading = words.iter().take_while(is_name).count();
+    (2..=leading.min(3))
+        .filter_map(|length| {
+            let leading = words.get(..length)?;
+            let text = leading.join(" ");
+            let rule = RuleFile {
+                id: rule_id(&[text.clone(), "operands".to_owned()]),
+                tool: Some(one("Bash")),
+                command: Some(leading.iter().map(|word| one(word)).collect()),
+                tail: Some(Tail::Operands),
+                ..allow_rule()
+            };
+            covers(&view, &rule, &uncovered).then_some(Draft {
+                answer: AllowedDecision::AllowAlwaysForCommandPattern,
+                sentence: format!(
+                    "always allow `{text}` with any operands and no flags, in every project"
+                ),
+                body: Body::Rule(Box::new(rule)),
+            })
+        })
+        .filter_map(Draft::finish)
+        .collect()
+}
+
+/// Would the call be allowed if the user's policy had this suggestion as well? False for a call
+/// that something asks about which no allow rule lifts.
+#[must_use]
+pub fn would_allow(
+    suggestion: &Suggestion,
+    facts: &Facts,
+    situation: &Situation,
+    policy: &Policy,
+) -> bool {
+    #[derive(serde::Deserialize)]
+    struct File {
+        #[serde(default)]
+        rule: Vec<RuleFile>,
+        #[serde(default)]
+        accepted: Vec<AcceptedFile>,
+    }
+    let verdict = evaluate(facts, situation, policy);
+    if verdict.decision != Decision::Ask || verdict.decided_by != ["otherwise"] {
+        return verdict.decision == Decision::Allow;
+    }
+    let Ok(file) = toml::from_str::<File>(&suggestion.toml) else {
+        return false;
+    };
+    let mut situation = situation.clone();
+    let project = situation.roots.workspace.clone();
+    let accepted = file
+        .accepted
+        .into_iter()
+        .filter(|accepted| project.as_deref() == Some(std::path::Path::new(&accepted.project)));
+    situation
+        .accepted_commands
+        .extend(accepted.map(|accepted| accepted.key));
+    let view = View {
+        facts,
+        tool: &facts.tool,
+        situation: &situation,
+        policy,
+    };
+    let uncovered = coverage(&view).uncovered;
+    uncovered.is_empty() || file.rule.iter().any(|rule| covers(&view, rule, &uncovered))
 }
 
 /// A suggestion that is not written out yet.
@@ -106,11 +203,20 @@ pub(crate) fn drafts(facts: &Facts, situation: &Situation, policy: &Policy) -> V
 }
 
 fn for_shell(view: &View<'_>, uncovered: &[Uncovered]) -> Vec<Draft> {
-    let facts = view.facts;
-    if facts.reading == Reading::Partial {
+    let Some(index) = only_command(view.facts, uncovered) else {
         return Vec::new();
+    };
+    accepting(view, index, uncovered)
+        .or_else(|| for_command(view, index, uncovered))
+        .into_iter()
+        .collect()
+}
+
+/// The command to whose own words everything belongs that is missing.
+fn only_command(facts: &Facts, uncovered: &[Uncovered]) -> Option<usize> {
+    if facts.reading == Reading::Partial {
+        return None;
     }
-    // everything that is missing has to belong to one command's own words
     let mut missing = None;
     for item in uncovered {
         let command = match item.item {
@@ -123,19 +229,34 @@ fn for_shell(view: &View<'_>, uncovered: &[Uncovered]) -> Vec<Draft> {
             Item::Call | Item::Redirect { .. } | Item::Assignment { .. } => None,
         };
         match (command, missing) {
-            (None, _) => return Vec::new(),
+            (None, _) => return None,
             (Some(command), None) => missing = Some(command),
             (Some(command), Some(known)) if command == known => {}
-            _ => return Vec::new(),
+            _ => return None,
         }
     }
-    let Some(index) = missing else {
-        return Vec::new();
-    };
-    accepting(view, index, uncovered)
-        .or_else(|| for_command(view, index, uncovered))
-        .into_iter()
-        .collect()
+    missing
+}
+
+/// The words of a command as a rule writes them; `None` where one cannot be written: unknown,
+/// wildcards, words with blanks.
+fn rule_words(command: &guardian_facts::CommandFact) -> Option<Vec<String>> {
+    let mut words: Vec<String> = command
+        .argv
+        .iter()
+        .map(|word| word.as_literal().map(str::to_owned))
+        .collect::<Option<_>>()?;
+    if words
+        .iter()
+        .any(|word| word.is_empty() || word.contains('*') || word.contains(char::is_whitespace))
+    {
+        return None;
+    }
+    // the program by its name, however it was written
+    words
+        .first_mut()?
+        .clone_from(command.program.name.as_ref()?);
+    Some(words)
 }
 
 /// A rule of exactly these words.
@@ -166,19 +287,7 @@ fn for_command(view: &View<'_>, index: usize, uncovered: &[Uncovered]) -> Option
     {
         return None;
     }
-    let mut words: Vec<String> = command
-        .argv
-        .iter()
-        .map(|word| word.as_literal().map(str::to_owned))
-        .collect::<Option<_>>()?;
-    // what a rule cannot write: wildcards, words with blanks, the program by its path
-    if words
-        .iter()
-        .any(|word| word.is_empty() || word.contains('*') || word.contains(char::is_whitespace))
-    {
-        return None;
-    }
-    *words.first_mut()? = command.program.name.clone()?;
+    let words = rule_words(command)?;
     let text = words.join(" ");
     let rule = RuleFile {
         id: rule_id(&words),
@@ -219,6 +328,8 @@ fn accepting(view: &View<'_>, index: usize, uncovered: &[Uncovered]) -> Option<D
         .to_str()?
         .to_owned();
     let command = view.facts.commands[index].display();
+    let definition = definition_text(view.facts, index, std::path::Path::new(&project));
+    let definition = (!definition.is_empty()).then_some(definition);
     let mut accepted = view.situation.accepted_commands.clone();
     accepted.insert(key.clone());
     let situation = Situation {
@@ -234,7 +345,7 @@ fn accepting(view: &View<'_>, index: usize, uncovered: &[Uncovered]) -> Option<D
         sentence: format!(
             "always allow `{command}` in this project, in the sandbox, until what it runs is defined differently"
         ),
-        body: Body::Accepted(AcceptedFile { project, command, key }),
+        body: Body::Accepted(AcceptedFile { project, command, key, definition }),
     })
 }
 

@@ -28,6 +28,7 @@ mod private_files;
 mod reviewers;
 mod row;
 mod schema;
+mod session_policies;
 mod sessions;
 mod settings;
 mod snapshots;
@@ -50,6 +51,7 @@ pub use plans::{
 };
 pub use policies::{AcceptedCommand, PolicyVersion, TrustedPolicy};
 pub use reviewers::CachedDecision;
+pub use session_policies::SessionPolicy;
 pub use sessions::{NewSession, NewTurn, Session, SessionChange, ShellPin, Turn, TurnOutcome};
 pub use settings::{SandboxSetting, Settings, SettingsChange};
 pub use snapshots::{

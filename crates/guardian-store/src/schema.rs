@@ -3,7 +3,7 @@
 use rusqlite_migration::{M, Migrations};
 
 /// All migrations, oldest first. The database's `user_version` is the number applied.
-pub(crate) const MIGRATIONS: &[M<'static>] = &[M::up(V1), M::up(V2), M::up(V3)];
+pub(crate) const MIGRATIONS: &[M<'static>] = &[M::up(V1), M::up(V2), M::up(V3), M::up(V4)];
 
 pub(crate) fn migrations() -> Migrations<'static> {
     Migrations::from_slice(MIGRATIONS)
@@ -183,5 +183,16 @@ CREATE TABLE agent_approvals (
     hash            TEXT NOT NULL,
     at              INTEGER NOT NULL,
     PRIMARY KEY (project, name, hash)
+) STRICT, WITHOUT ROWID;
+";
+
+/// The policy versions that hold for a session.
+const V4: &str = "
+CREATE TABLE session_policies (
+    session_id      TEXT PRIMARY KEY NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    revision        INTEGER NOT NULL,
+    versions        TEXT NOT NULL,
+    rules           TEXT,
+    at              INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 ";

@@ -193,6 +193,42 @@ impl Store {
         Ok(store)
     }
 
+    /// Opens a database that is there, for reading only: quicker than [`Self::open`], and nothing
+    /// is made, migrated or repaired. Where that cannot be done (tables of another version, damage)
+    /// it is opened as [`Self::open`] does.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_to_look(options: StoreOptions) -> Result<Self, StoreError> {
+        let database = options.data_directory.join(DATABASE);
+        let latest = i64::try_from(schema::MIGRATIONS.len()).unwrap_or(i64::MAX);
+        let looks_sound = || -> Result<Option<Connection>, StoreError> {
+            if sibling(&database, SUSPECT).exists() {
+                return Ok(None);
+            }
+            let connection = open_for_reading(&database, options.busy_timeout, false)?;
+            let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            Ok((version == latest).then_some(connection))
+        };
+        let Ok(Some(connection)) = looks_sound() else {
+            return Self::open(options);
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                data_directory: options.data_directory,
+                database,
+                clock: options.clock,
+                redactor: options.redactor,
+                busy_timeout: options.busy_timeout,
+                review_quota: options.review_quota,
+                writer: None,
+                readers: Mutex::new(vec![connection]),
+                recovery: None,
+                audit_key: OnceLock::new(),
+            }),
+        })
+    }
+
     /// The directory the store lives in.
     #[must_use]
     pub fn data_directory(&self) -> &Path {

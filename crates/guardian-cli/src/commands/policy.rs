@@ -25,6 +25,8 @@ pub(crate) fn run(options: &PolicyOptions) -> Result<ExitCode, HostError> {
         PolicyCommand::Test(options) => test(options),
         PolicyCommand::Fmt(options) => format(options),
         PolicyCommand::Show(options) => show(options),
+        PolicyCommand::Suggest(options) => super::policy_suggest::run(options),
+        PolicyCommand::Accept(options) => super::policy_accept::run(options),
     }
 }
 

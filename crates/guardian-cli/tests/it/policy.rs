@@ -202,3 +202,132 @@ fn a_policy_is_not_managed_from_inside_a_call() {
         assert_eq!(out.status.code(), Some(11), "{arguments:?}");
     }
 }
+
+/// Asks a host of its own what a command would be.
+fn decision(host: &mut crate::host_process::HostProcess, id: u32, command: &str) -> String {
+    host.send(serde_json::json!({"id": id, "method": "permissions.evaluate", "params": {
+        "sessionId": "s", "toolCallId": id.to_string(), "toolName": "Bash", "args": {"command": command},
+    }}));
+    let answer = host.take(&command, |message| message["id"] == id);
+    answer["result"]["decision"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_waits_in_a_running_host_is_accepted_from_the_shell() {
+    let shell = Shell::new();
+    shell.user(RULES);
+    let mut host = crate::host_process::HostProcess::start(&shell.world);
+    host.send(serde_json::json!({"id": 900, "method": "app.handshake", "params": {
+        "protocolVersion": 1, "client": {"name": "test", "version": "1"}, "capabilities": {"review": true},
+    }}));
+    host.send(
+        serde_json::json!({"id": 901, "method": "session.create", "params": {
+            "sessionId": "s", "projectPath": shell.world.workspace, "permissionMode": "ask",
+        }}),
+    );
+    host.take(&"the session", |message| message["id"] == 901);
+    assert_eq!(decision(&mut host, 1, "git push"), "deny");
+    let nothing = shell.run(&["policy", "accept", "--yes"]);
+    assert!(nothing.contains("nothing waits"), "{nothing}");
+
+    shell.user(&RULES.replace("\"deny\"", "\"ask\""));
+    assert_eq!(decision(&mut host, 2, "git push"), "deny", "it waits");
+    // Without a terminal it is shown and not taken.
+    insta::assert_snapshot!("accept_shown", shell.run(&["policy", "accept"]));
+    assert_eq!(decision(&mut host, 3, "git push"), "deny");
+    let accepted = shell.run(&["policy", "accept", "--yes"]);
+    assert!(accepted.ends_with("accepted for s\nexit 0"), "{accepted}");
+    assert_eq!(decision(&mut host, 4, "git push"), "ask");
+    assert_eq!(host.end(), Some(0));
+}
+
+#[test]
+fn suggest_prints_the_rules_that_would_have_removed_the_most_prompts() {
+    let shell = Shell::new();
+    shell.user("version = 1\n");
+    let mut host = crate::host_process::HostProcess::start(&shell.world);
+    host.send(serde_json::json!({"id": 900, "method": "app.handshake", "params": {
+        "protocolVersion": 1, "client": {"name": "test", "version": "1"}, "capabilities": {"review": true},
+    }}));
+    host.send(
+        serde_json::json!({"id": 901, "method": "session.create", "params": {
+            "sessionId": "s", "projectPath": shell.world.workspace, "permissionMode": "ask",
+        }}),
+    );
+    host.take(&"the session", |message| message["id"] == 901);
+    let commands = [
+        "pip show one",
+        "pip show two",
+        "pip show two",
+        "wc -l a.txt",
+        "python3 -c 1",
+        "git push --force",
+    ];
+    for (id, command) in (1..).zip(commands) {
+        host.send(serde_json::json!({"id": id, "method": "tools.execute", "params": {
+            "sessionId": "s", "toolCallId": format!("t{id}"), "toolName": "Bash", "args": {"command": command},
+        }}));
+        let card = host.take(&command, |message| {
+            message["method"] == "permissions.request"
+        });
+        host.send(
+            serde_json::json!({"id": 500 + id, "method": "permissions.resolve", "params": {
+                "sessionId": "s", "requestId": card["params"]["requestId"], "decision": "deny",
+            }}),
+        );
+        host.take(&command, |message| message["id"] == id);
+    }
+    assert_eq!(host.end(), Some(0));
+    insta::assert_snapshot!("suggest", shell.run(&["policy", "suggest"]));
+    let json = shell.run(&["policy", "suggest", "--json", "--limit", "1"]);
+    let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(line["prompts"], 3);
+    // Taken into the file, it removes these prompts and no others.
+    shell.user(&format!("version = 1\n{}", line["rule"].as_str().unwrap()));
+    for (command, code) in [
+        ("pip show three", 0),
+        ("pip show three --files", 10),
+        ("pip list", 10),
+    ] {
+        let out = shell.run(&["check", "--no-audit", "--bash", command]);
+        assert!(out.ends_with(&format!("exit {code}")), "{command}: {out}");
+    }
+}
+
+#[test]
+fn replay_decides_recorded_sessions_by_one_policy_or_two() {
+    let shell = Shell::new();
+    shell.user(RULES);
+    let directory = shell.world.outside.join("recorded/deep");
+    std::fs::create_dir_all(&directory).unwrap();
+    let workspace = shell.world.workspace.to_str().unwrap();
+    let call = |id: &str, command: &str| serde_json::json!({"type": "toolCall", "id": id, "name": "bash", "arguments": {"command": command}});
+    let lines = [
+        serde_json::json!({"type": "session", "version": 3, "id": "x", "cwd": workspace}),
+        serde_json::json!({"type": "message", "message": {"role": "assistant", "content": [
+            call("1", "ls"), call("2", "git push"), call("3", "make all"), call("4", "make all"),
+            {"type": "toolCall", "id": "5", "name": "read", "arguments": {"path": "README.md"}},
+            {"type": "toolCall", "id": "6", "name": "teleport", "arguments": {}},
+        ]}}),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(directory.join("a.jsonl"), text).unwrap();
+    let moved = serde_json::json!({"type": "assistant", "cwd": "/gone/project", "message": {"content": [
+        {"type": "tool_use", "id": "t", "name": "Write", "input": {"file_path": "/gone/project/x", "content": ""}},
+    ]}});
+    std::fs::write(directory.join("b.jsonl"), format!("{moved}\n")).unwrap();
+    std::fs::write(directory.join("notes.txt"), "no transcript").unwrap();
+    let place = shell.world.outside.join("recorded");
+    let place = place.to_str().unwrap();
+    insta::assert_snapshot!("replay", shell.run(&["replay", place]));
+    insta::assert_snapshot!(
+        "replay_against",
+        shell.run(&["replay", place, "--against-preset", "strict"])
+    );
+    let json = shell.run(&["replay", place, "--json", "--against-preset", "strict"]);
+    let value: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(value["all"]["calls"], 7);
+    assert_eq!(value["movedTranscripts"], 1);
+    let none = shell.run(&["replay", "/nowhere.jsonl"]);
+    assert!(none.ends_with("exit 1"), "{none}");
+}

@@ -59,6 +59,7 @@ transcripts! {
     remembered_answers = "remembered-answers.jsonl";
     role_agent = "role-agent.jsonl";
     rollback = "rollback.jsonl";
+    session_rules = "session-rules.jsonl";
     sessions_are_apart = "sessions-are-apart.jsonl";
     swapped_while_waiting = "swapped-while-waiting.jsonl";
     turns = "turns.jsonl";

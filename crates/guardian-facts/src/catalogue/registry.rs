@@ -1,140 +1,73 @@
 //! The index of the embedded data: names to slices of TOML, each compiled on first use.
 //!
-//! A process that judges one command must not pay for a thousand entries: start-up only looks for
-//! the lines that open a table. Tests compile everything, so a fault in the data fails there and
+//! A process that judges one command must not pay for a thousand entries: the index is made when
+//! guardian is built (`build.rs`). Tests compile everything, so a fault in the data fails there and
 //! not in front of a user; at run time a broken entry is opaque.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::schema::{Entry, EntryData, EntryError, Flag};
 
-/// The embedded families.
-pub(crate) const FAMILIES: &[(&str, &str)] = &[
-    (
-        "builtins",
-        include_str!("../../../../config/commands/builtins.toml"),
-    ),
-    (
-        "coreutils",
-        include_str!("../../../../config/commands/coreutils.toml"),
-    ),
-    (
-        "search",
-        include_str!("../../../../config/commands/search.toml"),
-    ),
-    (
-        "text",
-        include_str!("../../../../config/commands/text.toml"),
-    ),
-    ("git", include_str!("../../../../config/commands/git.toml")),
-    (
-        "javascript",
-        include_str!("../../../../config/commands/javascript.toml"),
-    ),
-    (
-        "python",
-        include_str!("../../../../config/commands/python.toml"),
-    ),
-    (
-        "build",
-        include_str!("../../../../config/commands/build.toml"),
-    ),
-    (
-        "local",
-        include_str!("../../../../config/commands/local.toml"),
-    ),
-    (
-        "containers",
-        include_str!("../../../../config/commands/containers.toml"),
-    ),
-    (
-        "cloud",
-        include_str!("../../../../config/commands/cloud.toml"),
-    ),
-    (
-        "database",
-        include_str!("../../../../config/commands/database.toml"),
-    ),
-    (
-        "network",
-        include_str!("../../../../config/commands/network.toml"),
-    ),
-    (
-        "system",
-        include_str!("../../../../config/commands/system.toml"),
-    ),
-];
+include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
-/// Where the data of an entry is.
-enum Source {
-    /// A table of an embedded file: from its opening line to the next one.
-    Slice(&'static str),
-    /// A table that a user added, already read.
-    Data(Box<EntryData>),
-}
-
-struct Slot {
-    family: &'static str,
-    /// Name of the first of its spellings: what subcommands are looked up with, whatever alias
-    /// was used.
-    name: Name,
-    source: Source,
-    entry: OnceLock<Result<Entry, EntryError>>,
-}
-
-/// A name in two parts: the words in front of the last one, and the last one. Both are borrowed
-/// from the data, so that indexing copies nothing.
-type Name = (Cow<'static, str>, Cow<'static, str>);
+/// An entry as it was compiled. Boxed: most entries never are.
+type Compiled = OnceLock<Box<Result<Entry, EntryError>>>;
 
 /// All entries by full name.
 pub(crate) struct Registry {
-    slots: Vec<Slot>,
-    by_name: HashMap<Name, usize>,
+    /// Of the embedded tables, by their number.
+    embedded: Vec<Compiled>,
+    /// Entries that a user added.
+    added: Vec<Added>,
+    /// Their names; they come before the embedded ones.
+    added_names: HashMap<String, usize>,
+}
+
+/// An entry that a user added, already read.
+struct Added {
+    name: String,
+    data: EntryData,
+    compiled: Compiled,
+}
+
+/// Where the data of an entry is.
+#[derive(Clone, Copy)]
+enum Place {
+    /// A table of an embedded file, by its number.
+    Embedded(usize),
+    /// One that a user added.
+    Added(usize),
 }
 
 impl Registry {
-    /// Indexes the embedded families.
+    /// The embedded families. Their index is made when guardian is built.
     pub(crate) fn builtin() -> Self {
-        let mut registry = Self {
-            slots: Vec::with_capacity(1024),
-            by_name: HashMap::with_capacity(4096),
-        };
-        for (family, text) in FAMILIES {
-            for (header, slice) in tables(text) {
-                let names = spellings(header)
-                    .map(|(stem, last)| (Cow::Borrowed(stem), Cow::Borrowed(last)));
-                registry.slot(family, Source::Slice(slice), names);
-            }
+        let mut embedded = Vec::new();
+        embedded.resize_with(TABLES.len(), OnceLock::new);
+        Self {
+            embedded,
+            added: Vec::new(),
+            added_names: HashMap::new(),
         }
-        registry
-    }
-
-    fn slot(&mut self, family: &'static str, source: Source, names: impl Iterator<Item = Name>) {
-        let slot = self.slots.len();
-        let mut first = None;
-        for name in names {
-            first.get_or_insert_with(|| name.clone());
-            self.by_name.insert(name, slot);
-        }
-        self.slots.push(Slot {
-            family,
-            name: first.unwrap_or_default(),
-            source,
-            entry: OnceLock::new(),
-        });
     }
 
     /// Adds a user's entries; one of the same name replaces the embedded one.
     pub(crate) fn add(&mut self, entries: Vec<(String, EntryData)>) -> Result<(), EntryError> {
         let mut added = Vec::new();
         for (header, data) in entries {
-            let names: Vec<Name> = spellings(&header)
-                .map(|(stem, last)| (Cow::Owned(stem.to_owned()), Cow::Owned(last.to_owned())))
+            let names: Vec<String> = spellings(&header)
+                .map(|(stem, last)| full_name(stem, last))
                 .collect();
-            added.extend(names.iter().map(full_name));
-            self.slot("user", Source::Data(Box::new(data)), names.into_iter());
+            for name in &names {
+                self.added_names.insert(name.clone(), self.added.len());
+            }
+            self.added.push(Added {
+                name: names.first().cloned().unwrap_or_default(),
+                data,
+                compiled: OnceLock::new(),
+            });
+            added.extend(names);
         }
         for name in added {
             if let Some(Err(error)) = self.get(&name) {
@@ -146,21 +79,55 @@ impl Registry {
 
     /// The entry of this full name, compiled; `None` when it is not listed.
     pub(crate) fn get(&self, name: &str) -> Option<Result<&Entry, &EntryError>> {
-        let slot = self.find(name)?;
-        let compiled = slot.entry.get_or_init(|| {
-            let data = slot.source.data()?;
-            let included = self.included(&data, 0)?;
-            data.compile(&full_name(&slot.name), included)
+        let place = self.find(name)?;
+        let (slot, name) = match place {
+            Place::Embedded(table) => {
+                let (_, _, _, stem, first) = TABLES.get(table)?;
+                (self.embedded.get(table)?, full_name(stem, first))
+            }
+            Place::Added(index) => {
+                let added = self.added.get(index)?;
+                (&added.compiled, added.name.clone())
+            }
+        };
+        let compiled = slot.get_or_init(|| {
+            Box::new(self.data(place).and_then(|data| {
+                let included = self.included(&data, 0)?;
+                data.compile(&name, included)
+            }))
         });
-        Some(compiled.as_ref())
+        Some(compiled.as_ref().as_ref())
     }
 
-    fn find(&self, name: &str) -> Option<&Slot> {
-        let (stem, last) = name.rsplit_once(' ').unwrap_or(("", name));
-        let slot = self
-            .by_name
-            .get(&(Cow::Borrowed(stem), Cow::Borrowed(last)))?;
-        self.slots.get(*slot)
+    fn find(&self, name: &str) -> Option<Place> {
+        if let Some(index) = self.added_names.get(name) {
+            return Some(Place::Added(*index));
+        }
+        let wanted = name.rsplit_once(' ').unwrap_or(("", name));
+        let at = NAMES
+            .binary_search_by(|(stem, last, _)| (*stem, *last).cmp(&wanted))
+            .ok()?;
+        NAMES.get(at).map(|(_, _, table)| Place::Embedded(*table))
+    }
+
+    fn data(&self, place: Place) -> Result<EntryData, EntryError> {
+        match place {
+            Place::Embedded(table) => {
+                let text = TABLES.get(table).and_then(|(family, start, end, _, _)| {
+                    FAMILIES.get(*family)?.1.get(*start..*end)
+                });
+                // Without its header line the slice is a document of its own.
+                let body = text
+                    .and_then(|text| text.split_once('\n'))
+                    .map_or("", |(_, body)| body);
+                toml::from_str(body).map_err(|error| EntryError(error.message().to_owned()))
+            }
+            Place::Added(index) => self
+                .added
+                .get(index)
+                .map(|added| added.data.clone())
+                .ok_or_else(|| EntryError("there is no such entry".to_owned())),
+        }
     }
 
     /// Flags of the entries that `data` includes.
@@ -171,10 +138,10 @@ impl Registry {
         }
         let mut flags = Vec::new();
         for name in &data.include {
-            let slot = self
+            let place = self
                 .find(name)
                 .ok_or_else(|| EntryError(format!("includes unlisted `{name}`")))?;
-            let other = slot.source.data()?;
+            let other = self.data(place)?;
             let more = self.included(&other, depth + 1)?;
             flags.extend(other.compile(name, more)?.flags);
         }
@@ -184,42 +151,29 @@ impl Registry {
     /// Names with their family, sorted by family, then name. Names that begin with `@` are shared
     /// sets of flags, not commands.
     pub(crate) fn names(&self) -> Vec<(&str, String)> {
-        let mut names: Vec<(&str, String)> = self
-            .by_name
-            .iter()
-            .filter_map(|(name, slot)| {
-                self.slots
-                    .get(*slot)
-                    .map(|slot| (slot.family, full_name(name)))
-            })
+        let embedded = NAMES.iter().filter_map(|(stem, last, table)| {
+            let (family, ..) = TABLES.get(*table)?;
+            Some((FAMILIES.get(*family)?.0, full_name(stem, last)))
+        });
+        let mut names: Vec<(&str, String)> = embedded
+            .filter(|(_, name)| !self.added_names.contains_key(name))
             .collect();
+        names.extend(self.added_names.keys().map(|name| ("user", name.clone())));
         names.sort_unstable();
         names
     }
 }
 
-impl Source {
-    fn data(&self) -> Result<EntryData, EntryError> {
-        match self {
-            Self::Slice(slice) => {
-                // Without its header line the slice is a document of its own.
-                let body = slice.split_once('\n').map_or("", |(_, body)| body);
-                toml::from_str(body).map_err(|error| EntryError(error.message().to_owned()))
-            }
-            Self::Data(data) => Ok((**data).clone()),
-        }
-    }
-}
-
-fn full_name((stem, last): &Name) -> String {
+fn full_name(stem: &str, last: &str) -> String {
     if stem.is_empty() {
-        last.to_string()
+        last.to_owned()
     } else {
         format!("{stem} {last}")
     }
 }
 
 /// The tables of an embedded file: header text and slice.
+#[cfg(test)]
 pub(crate) fn tables(text: &'static str) -> Vec<(&'static str, &'static str)> {
     let mut starts: Vec<usize> = Vec::new();
     if text.starts_with('[') {

@@ -83,7 +83,7 @@ impl NamesBeneath<'_> {
         if bytes.iter().any(folds) || bytes.ends_with(b".") {
             return false;
         }
-        let known = &self.classes.hidden_names;
+        let known = self.classes.hidden_names();
         if bytes.iter().any(u8::is_ascii_uppercase) {
             !known.may_match(&name.to_ascii_lowercase())
         } else {

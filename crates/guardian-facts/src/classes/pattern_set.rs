@@ -5,6 +5,8 @@
 //! a wildcard, so one look-up per component of the path finds the few patterns worth trying.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::OnceLock;
 
 use super::ClassError;
 
@@ -50,8 +52,8 @@ struct Pattern {
 /// A set of patterns; members are numbered in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PatternSet {
-    patterns: Vec<Pattern>,
-    by_literal: HashMap<String, Vec<usize>>,
+    patterns: Vec<Member>,
+    by_literal: HashMap<String, Vec<usize>, BuildHasherDefault<Fnv>>,
     without_literal: Vec<usize>,
 }
 
@@ -61,24 +63,66 @@ pub(crate) struct PatternSet {
 pub(crate) struct LastSteps {
     literals: HashSet<String>,
     others: Vec<Step>,
+    /// A pattern could not be read: any name may be meant.
+    any: bool,
 }
 
 impl LastSteps {
     /// Adds the last step of a pattern.
-    pub(crate) fn add(&mut self, text: &str) -> Result<(), ClassError> {
-        match parse(text)?.steps.pop() {
+    pub(crate) fn add(&mut self, text: &str) {
+        let Ok(mut pattern) = parse(text) else {
+            self.any = true;
+            return;
+        };
+        match pattern.steps.pop() {
             Some(Step::Literal(name)) => {
                 self.literals.insert(name);
             }
             Some(other) if !self.others.contains(&other) => self.others.push(other),
             _ => {}
         }
-        Ok(())
     }
 
     /// False: no pattern of the set ends in this (folded) name.
     pub(crate) fn may_match(&self, name: &str) -> bool {
-        self.literals.contains(name) || self.others.iter().any(|step| step_matches(step, name))
+        self.any
+            || self.literals.contains(name)
+            || self.others.iter().any(|step| step_matches(step, name))
+    }
+}
+
+/// A pattern by its text, taken apart when a path comes near it: most never are.
+#[derive(Debug, Clone)]
+struct Member {
+    text: String,
+    parsed: OnceLock<Result<Pattern, ClassError>>,
+}
+
+impl Member {
+    fn pattern(&self) -> Result<&Pattern, &ClassError> {
+        self.parsed.get_or_init(|| parse(&self.text)).as_ref()
+    }
+}
+
+/// FNV-1a. The keys are configuration, and there are a thousand of them at every start.
+#[derive(Clone, Copy)]
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 
@@ -113,25 +157,32 @@ impl<'a> Subject<'a> {
 impl PatternSet {
     /// Adds a pattern of the configuration's language (see `config/default.toml`).
     pub(crate) fn add(&mut self, text: &str) -> Result<(), ClassError> {
-        let pattern = parse(text)?;
+        parse(text)?;
+        self.add_known(text);
+        Ok(())
+    }
+
+    /// Adds a pattern that is known to be well-formed; a malformed one matches everything.
+    fn add_known(&mut self, text: &str) {
         let index = self.patterns.len();
-        // The last literal is the most telling one: `.config` says less than `fish`.
-        let literal = pattern.steps.iter().rev().find_map(|step| match step {
-            Step::Literal(text) => Some(text.clone()),
-            _ => None,
-        });
-        match literal {
+        match last_literal(text) {
             Some(literal) => self.by_literal.entry(literal).or_default().push(index),
             None => self.without_literal.push(index),
         }
-        self.patterns.push(pattern);
-        Ok(())
+        self.patterns.push(Member {
+            text: text.to_owned(),
+            parsed: OnceLock::new(),
+        });
     }
 
     /// Calls `found` with the number of every pattern that matches; a number may come twice.
     pub(crate) fn each_match(&self, subject: &Subject<'_>, mut found: impl FnMut(usize)) {
         let mut test = |index: usize| {
-            if self.patterns[index].matches(subject) {
+            // A pattern that cannot be read may stand for anything.
+            let is_match = self.patterns[index]
+                .pattern()
+                .map_or(true, |pattern| pattern.matches(subject));
+            if is_match {
                 found(index);
             }
         };
@@ -141,6 +192,11 @@ impl PatternSet {
             }
         }
         self.without_literal.iter().copied().for_each(&mut test);
+    }
+
+    /// The patterns as they were written, in the order of their numbers.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.patterns.iter().map(|member| member.text.as_str())
     }
 
     /// At least one pattern matches.
@@ -158,6 +214,36 @@ impl PatternSet {
         }
         Ok(set)
     }
+
+    /// A set of embedded patterns, which a test checks.
+    pub(crate) fn of_embedded(patterns: &[String]) -> Self {
+        let mut set = Self::default();
+        set.extend_embedded(patterns);
+        set
+    }
+
+    /// Adds embedded patterns, which a test checks. Not for exceptions: what cannot be read matches.
+    pub(crate) fn extend_embedded(&mut self, patterns: &[String]) {
+        self.patterns.reserve(patterns.len());
+        for pattern in patterns {
+            self.add_known(pattern);
+        }
+    }
+}
+
+/// The last component of a pattern that has no wildcard, in lower case: it is the most telling one
+/// (`.config` says less than `fish`). Every path that matches has it as a component.
+fn last_literal(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("~/").unwrap_or(text);
+    let wild = |component: &&str| {
+        component
+            .bytes()
+            .any(|byte| matches!(byte, b'*' | b'?' | b'['))
+    };
+    rest.split('/')
+        .rev()
+        .find(|component| !component.is_empty() && !wild(component))
+        .map(str::to_lowercase)
 }
 
 impl Pattern {

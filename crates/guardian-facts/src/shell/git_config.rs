@@ -160,7 +160,15 @@ impl Reader<'_> {
         let Some(workspace) = self.cx.roots.workspace.as_deref() else {
             return Err("the session has no workspace".to_owned());
         };
-        let resolved = probe.resolve(cwd).path;
+        let found = probe.resolve(cwd);
+        if found.kind != Some(FileKind::Directory) {
+            // Whatever makes it first may bring a repository along.
+            return Err(format!(
+                "`{}` is not there yet, so it is not known which repository git finds",
+                cwd.display()
+            ));
+        }
+        let resolved = found.path;
         if !resolved.starts_with(workspace) {
             return Err("git runs outside the workspace".to_owned());
         }

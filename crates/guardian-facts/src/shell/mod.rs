@@ -92,6 +92,7 @@ pub fn read_dialect(dialect: Dialect, command: &str, cwd: &Path, cx: &FactContex
     }
     let mut facts = reader.facts;
     git_ignored::fill(&mut facts, cx);
+    facts.definitions = crate::definitions::of(&facts, cx);
     facts.summary = summary::summary(&facts, cx);
     facts
 }

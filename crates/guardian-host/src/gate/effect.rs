@@ -38,6 +38,7 @@ pub(super) fn same_effect(judged: &Facts, now: &Facts) -> bool {
     };
     places(judged) == places(now)
         && code(judged) == code(now)
+        && judged.definitions == now.definitions
         && judged.reading == now.reading
         && judged.commands.len() == now.commands.len()
 }

@@ -46,12 +46,18 @@ impl Change {
 }
 
 /// The versions that hold for one session.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Held {
     /// The files as they are; `None` before the first look.
     pub(super) current: Option<Compiled>,
     /// Earlier versions that the current one would loosen, oldest first.
     pub(super) kept: Vec<Compiled>,
+    /// The operator's rules of the session.
+    pub(super) rules: Option<Arc<str>>,
+    /// What the store had was looked at.
+    pub(super) recalled: bool,
+    /// Of what the store has; `None` when it has nothing.
+    pub(super) revision: Option<i64>,
 }
 
 impl Held {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use guardian_facts::Facts;
 use guardian_rules::{
-    AllowedDecision, Decision, Policy, Situation, Suggestion, Verdict, evaluate, explain, suggest,
+    AllowedDecision, ChangedCommand, Decision, Policy, Situation, Suggestion, Verdict,
+    changed_commands, evaluate, explain, suggest,
 };
 
 /// Every policy that a call must satisfy. The strictest verdict counts, so that what one of them
@@ -101,6 +102,14 @@ impl PolicyInForce {
         } else {
             Vec::new()
         }
+    }
+
+    /// Commands of the call that the user accepted for the project when they were defined
+    /// differently.
+    #[must_use]
+    pub fn changed_commands(&self, facts: &Facts, situation: &Situation) -> Vec<ChangedCommand> {
+        let situation = accepting(situation, &self.current);
+        changed_commands(facts, &situation, &self.current)
     }
 
     /// Why the call is decided as it is, as text; by the policy that is strictest about it.

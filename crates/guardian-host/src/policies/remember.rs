@@ -9,7 +9,7 @@ use guardian_review::Decider;
 use guardian_rules::{Layer, Suggestion};
 use guardian_store::{AuditEntry, AuditEvent, Durability};
 use serde_json::json;
-use toml_edit::{ArrayOfTables, DocumentMut, Item, Value};
+use toml_edit::{ArrayOfTables, DocumentMut, Item, TableLike, Value};
 
 use super::{LayerState, Policies, file, hash_of, layers};
 use crate::error::HostError;
@@ -57,6 +57,10 @@ pub fn append_rule(text: &str, table: &str, comment: &str) -> Result<String, Str
                 if there {
                     continue;
                 }
+                if key == "accepted" {
+                    // Another definition of the same command takes the place of the earlier one.
+                    tables.retain(|old| !is_same_command(old, &new));
+                }
                 let lead = if text.trim().is_empty() { "" } else { "\n" };
                 new.decor_mut()
                     .set_prefix(format!("{lead}# {}\n", comment_line(comment)));
@@ -74,6 +78,12 @@ pub fn append_rule(text: &str, table: &str, comment: &str) -> Result<String, Str
                 if there {
                     continue;
                 }
+                if key == "accepted" {
+                    tables.retain(|old| {
+                        !old.as_inline_table()
+                            .is_some_and(|old| is_same_command(old, &new))
+                    });
+                }
                 let mut inline = Value::InlineTable(new.into_inline_table());
                 inline
                     .decor_mut()
@@ -84,6 +94,15 @@ pub fn append_rule(text: &str, table: &str, comment: &str) -> Result<String, Str
         }
     }
     Ok(document.to_string())
+}
+
+/// The same command of the same project, by whatever definition.
+fn is_same_command(one: &dyn TableLike, other: &dyn TableLike) -> bool {
+    ["project", "command"].iter().all(|name| {
+        let text =
+            |table: &dyn TableLike| table.get(name).and_then(Item::as_str).map(str::to_owned);
+        text(one).is_some() && text(one) == text(other)
+    })
 }
 
 /// A call in one line that cannot end the comment or be shown as something else.

@@ -98,6 +98,7 @@ methods! {
     "extractors.register", Operator, Plain, extractors::register, types::ExtractorsRegisterParams => types::ExtractorsRegisterResult;
     "policy.show", Operator, Plain, policy::show, types::OptionalSessionParams => types::PolicyShowResult;
     "policy.reload", Operator, Plain, policy::reload, types::OptionalSessionParams => types::PolicyShowResult;
+    "policy.setSessionRules", Operator, Plain, policy::set_session_rules, types::SessionRulesParams => types::PolicyShowResult;
     "review.list", Operator, Plain, review::list, types::SessionParams => types::ReviewListResult;
     "review.rollback", Operator, Plain, review::rollback, types::RollbackParams => types::RollbackResult;
     "review.rollbackTurn", Operator, Plain, review::rollback_turn, types::RollbackTurnParams => types::RollbackTurnResult;

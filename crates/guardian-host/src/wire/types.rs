@@ -781,7 +781,18 @@ pub struct OptionalSessionParams {
     pub session_id: Option<String>,
 }
 
-/// Result of `policy.show` and `policy.reload`.
+/// Parameters of `policy.setSessionRules`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionRulesParams {
+    /// The session.
+    pub session_id: String,
+    /// The rules, as a policy file has them; `null` removes them. They count at once and end with
+    /// the session.
+    pub rules: Option<String>,
+}
+
+/// Result of `policy.show`, `policy.reload` and `policy.setSessionRules`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PolicyShowResult {

@@ -107,10 +107,11 @@ fn commands_of_real_users_under_balanced() {
     insta::assert_snapshot!(text);
 }
 
-/// Under the stricter presets only safety is scored: what is asked about is their promise.
+/// Under the stricter presets what is asked about is their promise: it is counted, not listed.
 #[track_caller]
-fn check_safety(preset: Preset) {
-    let Some(scores) = score(preset) else { return };
+fn counts(preset: Preset) -> Option<String> {
+    let scores = score(preset)?;
+    let mut text = String::new();
     for (name, score) in &scores {
         assert!(score.right > 0, "{name} was read");
         assert!(
@@ -118,15 +119,30 @@ fn check_safety(preset: Preset) {
             "{name}: {:#?}",
             score.unsafe_ones
         );
+        let (unsafe_ones, friction) = (score.unsafe_ones.len(), score.friction.len());
+        writeln!(
+            text,
+            "{name}: {} right, {unsafe_ones} unsafe, {friction} asked about",
+            score.right
+        )
+        .unwrap();
     }
+    eprintln!("{text}");
+    Some(text)
 }
 
 #[test]
 fn nothing_slips_through_under_standard() {
-    check_safety(Preset::Standard);
+    let Some(text) = counts(Preset::Standard) else {
+        return;
+    };
+    insta::assert_snapshot!("commands_of_real_users_under_standard", text);
 }
 
 #[test]
 fn nothing_slips_through_under_strict() {
-    check_safety(Preset::Strict);
+    let Some(text) = counts(Preset::Strict) else {
+        return;
+    };
+    insta::assert_snapshot!("commands_of_real_users_under_strict", text);
 }

@@ -5,6 +5,7 @@
     reason = "a test panics with what went wrong"
 )]
 
+mod accepted;
 mod agreement;
 mod cases;
 mod changes;
@@ -19,4 +20,6 @@ mod reports;
 mod retention;
 mod reviewers;
 mod secrets;
+mod session_policy;
+mod suggestions;
 mod support;

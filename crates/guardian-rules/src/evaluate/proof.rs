@@ -5,6 +5,7 @@ use guardian_facts::{
     Access, AccessKind, AccessSource, CommandFact, Facts, PathFact, Reading, Scope, Target,
 };
 
+use super::accepted::accepted_key;
 use super::cover::climbs;
 use super::hits::View;
 use super::items::Item;
@@ -174,66 +175,4 @@ fn is_accepted(view: &View<'_>, preset: &PresetData, index: usize) -> bool {
         && !view.situation.accepted_commands.is_empty()
         && accepted_key(view.facts, index)
             .is_some_and(|key| view.situation.accepted_commands.contains(&key))
-}
-
-/// The key under which a project command is accepted: its words, its directory, and the hashes of
-/// the files that define what it runs, so that a change of the definition asks again. `None` for a
-/// command that cannot be accepted: not a build, test or lint command, a word that is not known, an
-/// assignment in front, a definition that is not known or could not be read.
-#[must_use]
-pub fn accepted_key(facts: &Facts, command: usize) -> Option<String> {
-    let fact = facts.commands.get(command)?;
-    if facts.reading == Reading::Partial
-        || !fact.has(Effect::RunsProjectCode)
-        || fact.place.elsewhere
-        || !fact.assignments.is_empty()
-        || !is_known_by_name(&fact.program)
-    {
-        return None;
-    }
-    let refused = [
-        Effect::Privilege,
-        Effect::Publishes,
-        Effect::RunsRemoteCode,
-        Effect::Destructive,
-        Effect::Persistence,
-        Effect::RemoteHost,
-    ];
-    if fact.effects.iter().any(|effect| refused.contains(effect)) {
-        return None;
-    }
-    let words: Vec<&str> = fact
-        .argv
-        .iter()
-        .map(|word| word.as_literal())
-        .collect::<Option<_>>()?;
-    let mut definitions = facts
-        .code_files
-        .iter()
-        .filter(|file| file.command == command)
-        .map(|file| {
-            Some(format!(
-                "{}={}",
-                file.path.path.to_str()?,
-                file.hash.as_ref()?
-            ))
-        })
-        .collect::<Option<Vec<_>>>()?;
-    // Nothing would end the acceptance when what runs is defined differently.
-    if definitions.is_empty() {
-        return None;
-    }
-    definitions.sort();
-    let mut hasher = blake3::Hasher::new();
-    let cwd = fact.cwd.as_ref()?.to_str()?;
-    for part in words
-        .iter()
-        .copied()
-        .chain([cwd])
-        .chain(definitions.iter().map(String::as_str))
-    {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        hasher.update(part.as_bytes());
-    }
-    Some(hasher.finalize().to_hex().to_string())
 }

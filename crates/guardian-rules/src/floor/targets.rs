@@ -4,79 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use guardian_facts::defaults::{FactsConfig, SystemPaths};
 use guardian_facts::{Access, Facts, RootPaths, Target};
 
 use crate::policy::{Case, PathGlob};
 
-/// System directories. `/etc` and `/usr` also stand for what lies directly in them.
-const SYSTEM_DIRECTORIES: &[&str] = &[
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc",
-    "/usr",
-    "/var",
-    "/home",
-    "/root",
-    "/Users",
-    "/Library",
-    "/System",
-    "/Applications",
-    "/Volumes",
-    "/private",
-    "/opt",
-    "/boot",
-    "/dev",
-    "/proc",
-    "/sys",
-    "/run",
-    "/srv",
-    "/mnt",
-    "/media",
-    "/efi",
-    "/nix",
-    "/snap",
-    "/var/lib",
-    "/var/log",
-    "/private/etc",
-    "/private/var",
-];
-
-/// Their direct entries count as system directories, too.
-const WITH_ENTRIES: &[&str] = &["/etc", "/usr", "/private/etc"];
-
-/// Block devices and kernel interfaces that are never written.
-const RAW_DEVICES: &[&str] = &[
-    "/dev/sd*",
-    "/dev/hd*",
-    "/dev/vd*",
-    "/dev/xvd*",
-    "/dev/nvme*",
-    "/dev/mmcblk*",
-    "/dev/md*",
-    "/dev/dm-*",
-    "/dev/loop*",
-    "/dev/sr*",
-    "/dev/disk*",
-    "/dev/rdisk*",
-    "/dev/disk/**",
-    "/dev/mapper/**",
-    "/dev/nbd*",
-    "/dev/zram*",
-    "/dev/ram*",
-    "/dev/mem",
-    "/dev/kmem",
-    "/dev/port",
-    "/proc/sys*",
-    "/proc/sys*/**",
-    "/sys/**",
-];
-
 static RAW_DEVICE_GLOBS: LazyLock<Vec<PathGlob>> = LazyLock::new(|| {
-    RAW_DEVICES
+    let devices = &FactsConfig::embedded().system.block_devices;
+    devices
         .iter()
         .filter_map(|device| PathGlob::shell(&device.replace("/**", "/*")))
         .collect()
@@ -102,13 +37,9 @@ pub(super) fn vital_path(path: &Path, roots: &RootPaths) -> Option<&'static str>
     if roots.home.starts_with(path) {
         return Some("a directory above the home directory");
     }
-    let text = path.to_str()?;
-    let is_system = SYSTEM_DIRECTORIES.contains(&text)
-        || path
-            .parent()
-            .and_then(Path::to_str)
-            .is_some_and(|parent| WITH_ENTRIES.contains(&parent));
-    is_system.then_some("a system directory")
+    SystemPaths::embedded()
+        .is_system_directory(path)
+        .then_some("a system directory")
 }
 
 /// What makes the target of an access vital, patterns included: `/*` is all of the root.
@@ -121,7 +52,8 @@ pub(super) fn vital_target(access: &Access, roots: &RootPaths) -> Option<&'stati
                 path.to_str()
                     .is_some_and(|path| glob.matches(path, Case::Fold).is_some())
             };
-            let known = SYSTEM_DIRECTORIES.iter().map(PathBuf::from);
+            let system = &FactsConfig::embedded().system;
+            let known = system.directories.iter().map(PathBuf::from);
             let own = roots
                 .workspace
                 .iter()
@@ -158,49 +90,19 @@ fn takes_everything(pattern: &str, base: &Path) -> bool {
 
 /// The access writes a block device or kernel interface.
 pub(super) fn is_raw_device(access: &Access) -> bool {
-    let devices = || RAW_DEVICE_GLOBS.iter();
     match &access.target {
-        Target::Exact(path) => path.path.to_str().is_some_and(|path| {
-            // `/sys/**` reaches deeper than a shell pattern does
-            path.starts_with("/sys/")
-                || path.starts_with("/proc/sys/")
-                || path.starts_with("/dev/mapper/")
-                || path.starts_with("/dev/disk/")
-                || devices().any(|device| device.matches(path, Case::Exact).is_some())
-        }),
+        Target::Exact(path) => SystemPaths::embedded().is_block_device(&path.path),
         Target::Pattern { pattern, .. } => {
             pattern.starts_with("/sys/")
-                || PathGlob::shell(pattern)
-                    .is_some_and(|glob| devices().any(|device| device.meets(&glob, Case::Exact)))
+                || PathGlob::shell(pattern).is_some_and(|glob| {
+                    RAW_DEVICE_GLOBS
+                        .iter()
+                        .any(|device| device.meets(&glob, Case::Exact))
+                })
         }
         Target::Unknown { .. } => false,
     }
 }
-
-/// Directories that a tool makes again from scratch, by name alone.
-const ALWAYS_REGENERABLE: &[&str] = &[
-    "node_modules",
-    "__pycache__",
-    ".pytest_cache",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".tox",
-    ".nox",
-    ".venv",
-    ".next",
-    ".nuxt",
-    ".turbo",
-    ".parcel-cache",
-    ".svelte-kit",
-    ".gradle",
-    ".eggs",
-];
-
-/// Directories that a tool makes again, where git ignores them.
-const REGENERABLE_WHEN_IGNORED: &[&str] = &[
-    "target", "dist", "build", "out", "venv", "env", "coverage", ".cache", "tmp", "vendor", "bin",
-    "obj",
-];
 
 /// A directory of the workspace that a build or install makes again.
 pub(super) fn is_regenerable(access: &Access, facts: &Facts) -> bool {
@@ -210,11 +112,9 @@ pub(super) fn is_regenerable(access: &Access, facts: &Facts) -> bool {
     if path.scope != guardian_facts::Scope::Workspace {
         return false;
     }
-    let Some(name) = path.path.file_name().and_then(|name| name.to_str()) else {
-        return false;
-    };
-    ALWAYS_REGENERABLE.contains(&name)
-        || REGENERABLE_WHEN_IGNORED.contains(&name) && facts.git_ignored.contains(&path.path)
+    let known = &FactsConfig::embedded().regenerable;
+    known.is_regenerable_by_name(&path.path)
+        || known.is_regenerable(&path.path) && facts.git_ignored.contains(&path.path)
 }
 
 #[cfg(test)]

@@ -212,6 +212,9 @@ pub(crate) struct AcceptedFile {
     pub(crate) command: String,
     /// Key of the command with the definition it was accepted with.
     pub(crate) key: String,
+    /// What it ran then, for people: the next card shows what changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) definition: Option<String>,
 }
 
 /// What may follow the words of `command`.

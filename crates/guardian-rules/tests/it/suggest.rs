@@ -1,7 +1,10 @@
 //! Suggested rules: they cover their call, and no sibling of it.
 
 use guardian_facts::{AccessKind, Effect, Facts};
-use guardian_rules::{AllowedDecision, Decision, Policy, Preset, Suggestion, evaluate, suggest};
+use guardian_rules::{
+    AllowedDecision, Decision, Policy, Preset, Suggestion, evaluate, suggest, suggest_wider,
+    would_allow,
+};
 
 use crate::build::{
     and, asking, command, file_tool, opaque, place, policy, reaching, redirecting, run, touching,
@@ -158,5 +161,45 @@ fn interpreters_and_files_in_the_workspace_get_no_session_grant() {
             [AllowedDecision::AllowOnce, AllowedDecision::Deny]
         );
         assert!(verdict.human_only);
+    }
+}
+
+#[test]
+fn a_wider_rule_covers_other_operands_and_no_flags_and_is_for_people_who_look_at_many_calls() {
+    let policy = Policy::builtin(Preset::Standard);
+    let facts = run(command("npm ls left", &[Effect::SystemQuery]));
+    let wider = suggest_wider(&facts, &asking(&facts), &policy);
+    assert_eq!(wider.len(), 2);
+    let rule = &wider[0];
+    assert!(would_allow(rule, &facts, &asking(&facts), &policy));
+    for (words, expected) in [
+        ("npm ls right", true),
+        ("npm ls", true),
+        ("npm ls --all", false),
+        ("npm ls left -g", false),
+        ("npm run x", false),
+        ("npm $X left", false),
+    ] {
+        let other = run(command(words, &[Effect::SystemQuery]));
+        assert_eq!(
+            would_allow(rule, &other, &asking(&other), &policy),
+            expected,
+            "{words}"
+        );
+        assert_eq!(allowed_with(&rule.toml, &other), expected, "{words}");
+    }
+    let redirected = redirecting(facts.clone(), "a");
+    assert!(!would_allow(
+        rule,
+        &redirected,
+        &asking(&redirected),
+        &policy
+    ));
+    for facts in [
+        run(opaque("node -e x", &[Effect::RunsCode])),
+        run(command("sudo ls", &[Effect::Privilege])),
+        run(command("ls", &[])),
+    ] {
+        assert_eq!(suggest_wider(&facts, &asking(&facts), &policy), []);
     }
 }

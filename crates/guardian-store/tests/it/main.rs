@@ -13,6 +13,8 @@ mod processes;
 #[cfg(test)]
 mod reviewers;
 #[cfg(test)]
+mod session_policies;
+#[cfg(test)]
 mod sessions;
 #[cfg(test)]
 mod snapshots;

@@ -2,7 +2,7 @@ use crate::error::HostError;
 use crate::policies::PolicyReport;
 use crate::wire::connection::Connection;
 use crate::wire::types::{
-    OptionalSessionParams, PolicyLayerView, PolicyProblemView, PolicyShowResult,
+    OptionalSessionParams, PolicyLayerView, PolicyProblemView, PolicyShowResult, SessionRulesParams,
 };
 
 pub(crate) async fn show(
@@ -23,6 +23,16 @@ pub(crate) async fn reload(
     let session = params.session_id.as_deref();
     connection.host.reload_policy(session).await?;
     Ok(view(&connection.host.show_policy(session).await?))
+}
+
+pub(crate) async fn set_session_rules(
+    connection: &Connection,
+    params: SessionRulesParams,
+) -> Result<PolicyShowResult, HostError> {
+    let host = &connection.host;
+    let session = params.session_id.as_str();
+    host.set_session_rules(session, params.rules).await?;
+    Ok(view(&host.show_policy(Some(session)).await?))
 }
 
 fn view(report: &PolicyReport) -> PolicyShowResult {

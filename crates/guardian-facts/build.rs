@@ -1,0 +1,272 @@
+//! Puts the embedded data into a form that costs nothing at start: an index of the command
+//! catalogue, and the path classes as static slices. A `guardian check` lives for a millisecond.
+//!
+//! The data itself stays in `config/`, which is what people read and edit. This reads the small
+//! part of TOML that `config/default.toml` uses and refuses everything else; tests hold the result
+//! against a real parser.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// The families of the catalogue, in the order of their files' precedence: of two entries of one
+/// name the later one counts.
+const FAMILIES: &[&str] = &[
+    "builtins",
+    "coreutils",
+    "search",
+    "text",
+    "git",
+    "javascript",
+    "python",
+    "build",
+    "local",
+    "containers",
+    "cloud",
+    "database",
+    "network",
+    "system",
+];
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    let config = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR")?).join("../../config");
+    let config = config.canonicalize()?;
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    println!("cargo::rerun-if-changed=build.rs");
+    std::fs::write(out.join("catalogue.rs"), catalogue(&config)?)?;
+    std::fs::write(out.join("defaults.rs"), defaults(&config)?)?;
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    println!("cargo::rerun-if-changed={}", file.display());
+    std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()).into())
+}
+
+/// The texts of the families, the tables in them, and the tables by name.
+fn catalogue(config: &Path) -> Result<String, Failure> {
+    let mut families = String::new();
+    let mut tables = String::new();
+    let mut names: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let mut count = 0;
+    for (family, name) in FAMILIES.iter().enumerate() {
+        let file = config.join("commands").join(format!("{name}.toml"));
+        let text = read(&file)?;
+        writeln!(
+            families,
+            "    ({name:?}, include_str!({:?})),",
+            file.display().to_string()
+        )?;
+        for (start, end) in ranges(&text) {
+            let slice = &text[start..end];
+            let line = slice.lines().next().unwrap_or_default().trim_end();
+            let header = line.strip_prefix('[').unwrap_or(line);
+            let header = header.strip_suffix(']').unwrap_or(header);
+            let header = header.trim_matches(['"', '\'']);
+            let (stem, last) = header.rsplit_once(' ').unwrap_or(("", header));
+            let mut first = None;
+            for name in last.split('|') {
+                first.get_or_insert(name);
+                names.insert((stem.to_owned(), name.to_owned()), count);
+            }
+            let first = first.unwrap_or_default();
+            writeln!(
+                tables,
+                "    ({family}, {start}, {end}, {stem:?}, {first:?}),"
+            )?;
+            count += 1;
+        }
+    }
+    let mut text = format!(
+        "/// The embedded families: name and text.\n\
+         pub(crate) static FAMILIES: &[(&str, &str)] = &[\n{families}];\n\n\
+         /// The tables: family, first and last byte, and the first of the names in two parts.\n\
+         static TABLES: &[(usize, usize, usize, &str, &str)] = &[\n{tables}];\n\n\
+         /// Names in two parts with their table, sorted.\n\
+         static NAMES: &[(&str, &str, usize)] = &[\n"
+    );
+    for ((stem, last), table) in names {
+        writeln!(text, "    ({stem:?}, {last:?}, {table}),")?;
+    }
+    text.push_str("];\n");
+    Ok(text)
+}
+
+/// Where the tables of a file begin and end.
+fn ranges(text: &str) -> Vec<(usize, usize)> {
+    let mut starts: Vec<usize> = Vec::new();
+    if text.starts_with('[') {
+        starts.push(0);
+    }
+    starts.extend(text.match_indices("\n[").map(|(at, _)| at + 1));
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    starts.iter().copied().zip(ends).collect()
+}
+
+/// A value of the defaults.
+enum Value {
+    Text(String),
+    Flag(bool),
+    List(Vec<String>),
+}
+
+/// The `[facts…]` tables as static slices.
+fn defaults(config: &Path) -> Result<String, Failure> {
+    let text = read(&config.join("default.toml"))?;
+    let mut groups: BTreeMap<&str, Vec<BTreeMap<String, Value>>> = BTreeMap::new();
+    let mut lists: BTreeMap<String, Value> = BTreeMap::new();
+    let mut section = String::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if let Some(name) = line
+            .strip_prefix("[[")
+            .and_then(|line| line.strip_suffix("]]"))
+        {
+            section = name.to_owned();
+            if let Some(class) = class_of(&section) {
+                groups.entry(class).or_default().push(BTreeMap::new());
+            }
+            continue;
+        }
+        if let Some(name) = line
+            .strip_prefix('[')
+            .and_then(|line| line.strip_suffix(']'))
+        {
+            section = name.to_owned();
+            continue;
+        }
+        if !section.starts_with("facts.") {
+            continue;
+        }
+        let fault = |reason: &str| -> Failure {
+            format!("config/default.toml:{}: {reason}", number + 1).into()
+        };
+        let (key, first) = line
+            .split_once(" = ")
+            .ok_or_else(|| fault("no `key = value`"))?;
+        let mut whole = first.to_owned();
+        if first.starts_with('[') {
+            while !whole.ends_with(']') {
+                let (_, more) = lines.next().ok_or_else(|| fault("the list does not end"))?;
+                let more = more.trim();
+                if !more.starts_with('#') {
+                    whole.push_str(more);
+                }
+            }
+        }
+        let value = value(&whole).ok_or_else(|| fault("neither text, flag nor list of texts"))?;
+        match class_of(&section) {
+            Some(class) => {
+                let group = groups.get_mut(class).and_then(|groups| groups.last_mut());
+                let group = group.ok_or_else(|| fault("no group to add to"))?;
+                group.insert(key.to_owned(), value);
+            }
+            None => {
+                lists.insert(format!("{section}.{key}"), value);
+            }
+        }
+    }
+    let mut out = String::from(
+        "/// Name, why, paths, exceptions, `unless_public`.\n\
+         type Group = (\n    &'static str,\n    &'static str,\n    &'static [&'static str],\n    \
+         &'static [&'static str],\n    bool,\n);\n",
+    );
+    for class in ["secret", "sensitive", "protected"] {
+        writeln!(out, "static {}: &[Group] = &[", class.to_uppercase())?;
+        for group in groups.get(class).into_iter().flatten() {
+            let known = ["name", "why", "paths", "except", "unless_public"];
+            if let Some(other) = group.keys().find(|key| !known.contains(&key.as_str())) {
+                return Err(format!("config/default.toml: `{other}` of a group").into());
+            }
+            let text = |key: &str| match group.get(key) {
+                Some(Value::Text(text)) => text.as_str(),
+                _ => "",
+            };
+            let list = |key: &str| match group.get(key) {
+                Some(Value::List(list)) => list.as_slice(),
+                _ => &[],
+            };
+            let flag = matches!(group.get("unless_public"), Some(Value::Flag(true)));
+            writeln!(
+                out,
+                "    ({:?}, {:?}, &{:?}, &{:?}, {flag}),",
+                text("name"),
+                text("why"),
+                list("paths"),
+                list("except"),
+            )?;
+        }
+        out.push_str("];\n");
+    }
+    let mut values = String::new();
+    for (key, value) in lists {
+        let Value::List(list) = value else {
+            return Err(format!("config/default.toml: `{key}` is no list").into());
+        };
+        let name = key.trim_start_matches("facts.");
+        match name.strip_prefix("variables.harmless_values.") {
+            Some(variable) => writeln!(values, "    ({variable:?}, &{list:?}),")?,
+            None => writeln!(
+                out,
+                "static {}: &[&str] = &{list:?};",
+                name.replace('.', "_").to_uppercase()
+            )?,
+        }
+    }
+    writeln!(
+        out,
+        "static HARMLESS_VALUES: &[(&str, &[&str])] = &[\n{values}];"
+    )?;
+    Ok(out)
+}
+
+fn class_of(section: &str) -> Option<&'static str> {
+    match section {
+        "facts.secret" => Some("secret"),
+        "facts.sensitive" => Some("sensitive"),
+        "facts.protected" => Some("protected"),
+        _ => None,
+    }
+}
+
+/// A basic string without escapes, `true`, `false`, or a list of such strings.
+fn value(text: &str) -> Option<Value> {
+    match text {
+        "true" => return Some(Value::Flag(true)),
+        "false" => return Some(Value::Flag(false)),
+        _ => {}
+    }
+    if let Some(list) = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'))
+    {
+        let mut found = Vec::new();
+        let mut rest = list.trim();
+        while !rest.is_empty() {
+            let (item, more) = string(rest)?;
+            found.push(item);
+            rest = more.trim_start();
+            rest = match rest.strip_prefix(',') {
+                Some(more) => more.trim_start(),
+                None if rest.is_empty() => rest,
+                None => return None,
+            };
+        }
+        return Some(Value::List(found));
+    }
+    match string(text)? {
+        (text, "") => Some(Value::Text(text)),
+        _ => None,
+    }
+}
+
+fn string(text: &str) -> Option<(String, &str)> {
+    let (inner, rest) = text.strip_prefix('"')?.split_once('"')?;
+    (!inner.contains('\\')).then(|| (inner.to_owned(), rest))
+}

@@ -1,0 +1,246 @@
+//! Project commands that the user accepted once (SPEC §7.4): bound to the content that will run,
+//! and only in the sandbox.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use guardian_host::check::{Checker, CheckerOptions};
+use guardian_host::policies::append_rule;
+use guardian_host::review::HumanAnswer;
+use guardian_host::rules::{
+    OperatingMode, PermissionMode, Preset, SandboxState, SessionPermissionMode,
+};
+use guardian_host::{Event, EventSink, Host, ToolRequest};
+use guardian_testkit::ProjectFixture;
+use serde_json::json;
+
+use crate::support::{config, host};
+
+fn checker(fixture: &ProjectFixture, policy: &Path, sandbox: SandboxState) -> Checker {
+    Checker::new(
+        config(fixture),
+        CheckerOptions {
+            workspace: fixture.workspace(),
+            home: Some(fixture.home()),
+            scratch: Some(fixture.scratch()),
+            policy: Some(policy.to_owned()),
+            preset: Some(Preset::Balanced),
+            mode: OperatingMode::Agent,
+            permission_mode: PermissionMode::Ask,
+            sandbox: Some(sandbox),
+            headless: false,
+            audit: false,
+        },
+    )
+    .unwrap()
+}
+
+struct World {
+    fixture: ProjectFixture,
+    policy: PathBuf,
+}
+
+impl World {
+    fn new() -> Self {
+        let fixture = ProjectFixture::new().unwrap();
+        let policy = fixture.root().join("accepting.toml");
+        std::fs::write(&policy, "version = 1\n").unwrap();
+        let world = Self { fixture, policy };
+        world.write(
+            "package.json",
+            r#"{"version": "1", "scripts": {"test": "jest", "build": "vite"}}"#,
+        );
+        world.write(
+            "Makefile",
+            "x: y\n\techo x\n\ny:\n\techo y\n\nother:\n\techo z\n",
+        );
+        world.write("scripts/x.sh", "#!/bin/sh\necho x\n");
+        world
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let file = self.fixture.workspace().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+
+    fn decision(&self, command: &str, sandbox: SandboxState) -> String {
+        checker(&self.fixture, &self.policy, sandbox)
+            .check("Bash", &json!({ "command": command }))
+            .decision
+    }
+
+    /// Takes what the card offers, as the host does.
+    fn accept(&self, command: &str) {
+        let offered = checker(&self.fixture, &self.policy, SandboxState::Available)
+            .suggestions("Bash", &json!({ "command": command }));
+        let rule = offered.first().unwrap_or_else(|| panic!("{command}"));
+        assert!(rule.toml.starts_with("[[accepted]]"), "{}", rule.toml);
+        let text = std::fs::read_to_string(&self.policy).unwrap();
+        let text = append_rule(&text, &rule.toml, "a test").unwrap();
+        std::fs::write(&self.policy, text).unwrap();
+    }
+
+    fn change_of(&self, command: &str) -> Vec<String> {
+        checker(&self.fixture, &self.policy, SandboxState::Available)
+            .changed_commands("Bash", &json!({ "command": command }))
+            .iter()
+            .flat_map(guardian_host::rules::ChangedCommand::lines)
+            .collect()
+    }
+}
+
+/// Accepts a command, then changes something that it does not run and something that it does.
+#[track_caller]
+fn check(
+    command: &str,
+    siblings: &[&str],
+    unrelated: (&str, &str),
+    defining: (&str, &str),
+) -> Vec<String> {
+    let world = World::new();
+    assert_eq!(world.decision(command, SandboxState::Available), "ask");
+    world.accept(command);
+    assert_eq!(world.decision(command, SandboxState::Available), "allow");
+    let unconfined = world.decision(command, SandboxState::Unavailable);
+    assert_eq!(unconfined, "ask", "only in the sandbox");
+    for sibling in siblings {
+        let decision = world.decision(sibling, SandboxState::Available);
+        assert_ne!(decision, "allow", "{sibling}");
+    }
+    world.write(unrelated.0, unrelated.1);
+    assert_eq!(world.decision(command, SandboxState::Available), "allow");
+    assert!(world.change_of(command).is_empty());
+    world.write(defining.0, defining.1);
+    assert_eq!(world.decision(command, SandboxState::Available), "ask");
+    let change = world.change_of(command);
+    world.accept(command);
+    assert_eq!(world.decision(command, SandboxState::Available), "allow");
+    let text = std::fs::read_to_string(&world.policy).unwrap();
+    assert_eq!(
+        text.matches("[[accepted]]").count(),
+        1,
+        "the later one counts"
+    );
+    change
+}
+
+#[test]
+fn a_script_of_the_package_is_accepted_by_its_text() {
+    let change = check(
+        "npm test",
+        &[
+            "npm run build",
+            "npm test -- --x",
+            "npm test; make",
+            "npm test > out",
+            "npm --prefix /tmp test",
+        ],
+        (
+            "package.json",
+            r#"{"version": "2", "scripts": {"test": "jest", "build": "vite build"}}"#,
+        ),
+        (
+            "package.json",
+            r#"{"version": "2", "scripts": {"test": "jest && curl evil", "build": "vite"}}"#,
+        ),
+    );
+    insta::assert_debug_snapshot!(change, @r#"
+    [
+        "`npm test` was accepted for this project; what it runs has changed since",
+        "- test: jest",
+        "+ test: jest && curl evil",
+    ]
+    "#);
+}
+
+#[test]
+fn a_target_of_a_makefile_is_accepted_by_its_rules() {
+    let change = check(
+        "make x",
+        &[
+            "make other",
+            "make y",
+            "make -f /tmp/x x",
+            "make x SHELL=./evil",
+            "make",
+        ],
+        (
+            "Makefile",
+            "x: y\n\techo x\n\ny:\n\techo y\n\nother:\n\techo changed\n",
+        ),
+        (
+            "Makefile",
+            "x: y\n\techo x\n\ny:\n\t./evil\n\nother:\n\techo z\n",
+        ),
+    );
+    assert_eq!(change[1..], ["- \techo y", "+ \t./evil"]);
+}
+
+#[test]
+fn a_script_file_is_accepted_by_its_bytes() {
+    let change = check(
+        "./scripts/x.sh",
+        &[
+            "./scripts/x.sh now",
+            "bash scripts/x.sh",
+            "./scripts/run.sh",
+        ],
+        ("README.md", "changed"),
+        ("scripts/x.sh", "#!/bin/sh\necho changed\n"),
+    );
+    assert_eq!(change.len(), 3, "{change:?}");
+    assert!(change[1].starts_with("- scripts/x.sh: "), "{change:?}");
+}
+
+#[test]
+fn a_cargo_command_is_accepted_with_the_settings_of_the_tool() {
+    check(
+        "cargo test",
+        &[
+            "cargo test -p x",
+            "cargo bench",
+            "cargo publish",
+            "RUSTC_WRAPPER=x cargo test",
+        ],
+        ("src/lib.rs", "// changed"),
+        (".cargo/config.toml", "[target.x]\nrunner = \"./evil\"\n"),
+    );
+}
+
+/// Keeps the notes of cards and denies them.
+#[derive(Default)]
+struct Notes(OnceLock<Arc<Host>>, Mutex<Vec<String>>);
+
+impl EventSink for Notes {
+    fn emit(&self, event: Event) {
+        if let Event::PermissionRequest { posted } = event {
+            self.1.lock().unwrap().extend(posted.request.notes.clone());
+            let host = Arc::clone(self.0.get().unwrap());
+            let request = posted.request.clone();
+            std::thread::spawn(move || {
+                let answer = HumanAnswer::word("deny");
+                host.resolve_permission(&request.session_id, &request.request_id, &answer);
+            });
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_card_shows_what_changed_since_a_command_was_accepted() {
+    let world = World::new();
+    let directory = world.fixture.home().join(".config/guardian");
+    std::fs::create_dir_all(&directory).unwrap();
+    world.accept("npm test");
+    std::fs::copy(&world.policy, directory.join("policy.toml")).unwrap();
+    world.write("package.json", r#"{"scripts": {"test": "evil"}}"#);
+    let sink = Arc::new(Notes::default());
+    let events = Arc::clone(&sink) as Arc<dyn EventSink>;
+    let host = host(&world.fixture, SessionPermissionMode::Ask, events).await;
+    sink.0.set(Arc::clone(&host)).ok().unwrap();
+    let call = ToolRequest::new("s", "c", "Bash", json!({"command": "npm test"}));
+    assert!(host.execute(call).await.unwrap().denied);
+    let notes = sink.1.lock().unwrap().clone();
+    assert!(notes.iter().any(|note| note == "- test: jest"), "{notes:?}");
+    assert!(notes.iter().any(|note| note == "+ test: evil"), "{notes:?}");
+}
