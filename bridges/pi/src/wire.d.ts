@@ -515,7 +515,7 @@ export interface OptionalSessionParams {
   sessionId?: string | null;
 }
 
-/** Result of `policy.show` and `policy.reload`. */
+/** Result of `policy.show`, `policy.reload` and `policy.setSessionRules`. */
 export interface PolicyShowResult {
   /** Equal versions decide equally. */
   version: string;
@@ -563,6 +563,14 @@ export interface PolicyProblemView {
   message: string;
   /** What to do. */
   hint: string;
+}
+
+/** Parameters of `policy.setSessionRules`. */
+export interface SessionRulesParams {
+  /** The session. */
+  sessionId: string;
+  /** The rules, as a policy file has them; `null` removes them. They count at once and end with the session. */
+  rules?: string | null;
 }
 
 /** Result of `review.list`. */
@@ -979,6 +987,7 @@ export interface Methods {
   "extractors.register": { params: ExtractorsRegisterParams; result: ExtractorsRegisterResult };
   "policy.show": { params: OptionalSessionParams; result: PolicyShowResult };
   "policy.reload": { params: OptionalSessionParams; result: PolicyShowResult };
+  "policy.setSessionRules": { params: SessionRulesParams; result: PolicyShowResult };
   "review.list": { params: SessionParams; result: ReviewListResult };
   "review.rollback": { params: RollbackParams; result: RollbackResult };
   "review.rollbackTurn": { params: RollbackTurnParams; result: RollbackTurnResult };
