@@ -22,6 +22,9 @@ impl EventSink for FaultySink {
             Event::PermissionResolved { .. }
             | Event::ReviewerDenied { .. }
             | Event::PolicyChanged { .. }
+            | Event::PlansChanged { .. }
+            | Event::AskRequest { .. }
+            | Event::BrowserPreview { .. }
             | Event::SessionChanged { .. } => {}
         }
     }
