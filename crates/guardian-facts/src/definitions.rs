@@ -57,9 +57,31 @@ const SETTINGS: &[(&[&str], &[&str])] = &[
             ".yarnrc",
             ".yarnrc.yml",
             ".pnpmfile.cjs",
+            "pnpm-workspace.yaml",
             "bunfig.toml",
         ],
     ),
+    (&["deno"], &["deno.json", "deno.jsonc"]),
+    (&["go"], &["go.work"]),
+    (
+        &["pytest", "py.test"],
+        &["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"],
+    ),
+    (
+        &["cmake", "ctest"],
+        &["CMakeLists.txt", "CMakePresets.json"],
+    ),
+    (&["meson"], &["meson.build"]),
+    (&["phpunit"], &["composer.json", "phpunit.xml"]),
+    (
+        &["dotnet"],
+        &[
+            "global.json",
+            "Directory.Build.props",
+            "Directory.Build.targets",
+        ],
+    ),
+    (&["zig"], &["build.zig"]),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
     (&["mask"], &["maskfile.md"]),
     (

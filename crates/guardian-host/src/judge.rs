@@ -15,7 +15,6 @@ use guardian_rules::{
     Verdict, tool_kind, tool_risk,
 };
 
-use crate::definitions::add_definitions;
 use crate::error::{ErrorCode, HostError};
 use crate::policies::PolicyInForce;
 
@@ -190,10 +189,7 @@ impl Judge {
     ) -> Result<Extraction, Refused> {
         let context = self.context(roots, probe);
         match self.read().registry.extract(call, &context) {
-            Ok(mut extraction) => {
-                add_definitions(&mut extraction.facts, &context);
-                Ok(extraction)
-            }
+            Ok(extraction) => Ok(extraction),
             Err(ExtractError::Argument(error)) => Err(Refused::Arguments(Box::new(error))),
             Err(ExtractError::WorkspaceRequired) => Err(Refused::Workspace),
             Err(ExtractError::Failed(reason)) => Ok(unknown(call, reason)),

@@ -20,7 +20,6 @@ mod config;
 mod confinement;
 mod control;
 mod declared;
-mod definitions;
 mod delegates;
 mod error;
 mod events;
