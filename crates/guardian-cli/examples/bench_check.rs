@@ -3,6 +3,8 @@
 //!
 //! `cargo xtask bench check [-- ROUNDS]`
 
+#![expect(clippy::print_stdout, reason = "a measurement prints its figures")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;

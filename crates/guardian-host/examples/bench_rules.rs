@@ -3,6 +3,8 @@
 //!
 //! `cargo xtask bench rules [-- ROUNDS]`
 
+#![expect(clippy::print_stdout, reason = "a measurement prints its figures")]
+
 use std::hint::black_box;
 use std::path::Path;
 

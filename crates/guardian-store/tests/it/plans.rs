@@ -686,7 +686,10 @@ fn a_delegate_is_known_to_its_session_only() {
     assert!(store.delegate(&a, "d").unwrap().closed_at.is_some());
     assert!(store.open_delegates(&a).unwrap().is_empty());
     store.open_delegate(&b, new_delegate("e")).unwrap();
-    assert_eq!(store.sessions_left_open().unwrap(), [b.clone()]);
+    assert_eq!(
+        store.sessions_left_open().unwrap(),
+        std::slice::from_ref(&b)
+    );
     store
         .interrupt_delegates(&store.lease(&b).unwrap())
         .unwrap();
