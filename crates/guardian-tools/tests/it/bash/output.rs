@@ -61,6 +61,7 @@ proptest! {
         prop_assert_eq!(world.sink.text(OutputStream::Stdout), String::from_utf8_lossy(&stdout));
         // On the wire it stays one line.
         let line = serde_json::to_string(&json).unwrap();
-        prop_assert!(!line.contains('\n') && !line.contains('\u{1b}'));
+        let plain = !line.contains('\n') && !line.contains('\u{1b}');
+        prop_assert!(plain, "{line:?}");
     }
 }
