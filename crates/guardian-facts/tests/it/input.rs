@@ -260,7 +260,7 @@ fn every_argument_in_a_schema_is_described() {
     for description in tool_catalogue() {
         assert_eq!(description.schema["type"], "object", "{}", description.name);
         let properties = description.schema["properties"].as_object();
-        if WITHOUT_ARGUMENTS.contains(&description.name.as_ref()) {
+        if WITHOUT_ARGUMENTS.contains(&description.name) {
             let none = properties.is_none_or(serde_json::Map::is_empty);
             assert!(none, "{}", description.name);
             assert_eq!(description.schema["additionalProperties"], false);
