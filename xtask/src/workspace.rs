@@ -13,10 +13,20 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// cargo, in the workspace's root.
+///
+/// What `cargo xtask` set for this program alone is taken away again: build scripts of dependencies
+/// (ring's) watch these variables, and half the workspace would be built anew after a plain
+/// `cargo build`.
 pub(crate) fn cargo() -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

@@ -92,6 +92,16 @@ fn renamed(args: &Value, names: &[(&str, &str)]) -> Map<String, Value> {
         .collect()
 }
 
+/// The replacements of an edit, under guardian's names.
+fn edits(args: &Value, names: &[(&str, &str)]) -> Vec<Value> {
+    let edits = args.get("edits").and_then(Value::as_array);
+    edits
+        .into_iter()
+        .flatten()
+        .map(|edit| Value::Object(renamed(edit, names)))
+        .collect()
+}
+
 fn bash(command: &str) -> (String, Value) {
     ("Bash".to_owned(), json!({ "command": command }))
 }

@@ -117,6 +117,25 @@ impl Host {
         request: ToolRequest,
         mut arrival: Option<Arrival>,
     ) -> Result<ToolOutcome, HostError> {
+        let mut passage = self.open_passage(request).await?;
+        let mut outcome = match self.steps(&mut passage, &mut arrival).await {
+            Ok(outcome) | Err(Stop::Outcome(outcome)) => outcome,
+            Err(Stop::Error(error)) => {
+                self.record_refusal(&passage, &error).await;
+                return Err(error);
+            }
+        };
+        repair::watch(&mut passage, &mut outcome);
+        self.record_end(&mut passage, &outcome).await?;
+        Ok(outcome)
+    }
+
+    /// Opens the one way a call has through the gate, whoever runs its body: its names are in bounds,
+    /// its id is nobody else's, the session is this host's.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMS` for a name, `DUPLICATE_CALL` and session failures: such a call has no row.
+    async fn open_passage(self: &Arc<Self>, request: ToolRequest) -> Result<Passage, HostError> {
         check_names(&request)?;
         let in_flight = self
             .calls
@@ -127,7 +146,7 @@ impl Host {
         let session = self.session(&request.session_id).await?;
         let runtime = self.runtime(&session.session_id);
         let record = CallRecord::new(&request, &session);
-        let mut passage = Passage {
+        Ok(Passage {
             request,
             session,
             runtime,
@@ -139,17 +158,7 @@ impl Host {
             confinement: Confinement::OnlyIfRequired,
             shell_id: None,
             record,
-        };
-        let mut outcome = match self.steps(&mut passage, &mut arrival).await {
-            Ok(outcome) | Err(Stop::Outcome(outcome)) => outcome,
-            Err(Stop::Error(error)) => {
-                self.record_refusal(&passage, &error).await;
-                return Err(error);
-            }
-        };
-        repair::watch(&mut passage, &mut outcome);
-        self.record_end(&mut passage, &outcome).await?;
-        Ok(outcome)
+        })
     }
 
     async fn steps(

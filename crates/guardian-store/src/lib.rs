@@ -49,7 +49,7 @@ pub use plans::{
     ExecutionStatus, FIRST_VERSION, NewProposal, PROPOSAL_LIFETIME_MS, PlanConflict, PlanKind,
     Proposal, ProposalAnswer, ProposalArtifact, ProposalIdentity, ProposalStatus, Resolved,
 };
-pub use policies::{AcceptedCommand, PolicyVersion, TrustedPolicy};
+pub use policies::{PolicyVersion, TrustedPolicy};
 pub use reviewers::CachedDecision;
 pub use session_policies::SessionPolicy;
 pub use sessions::{NewSession, NewTurn, Session, SessionChange, ShellPin, Turn, TurnOutcome};

@@ -1,5 +1,5 @@
-//! What is remembered of policy files: the last good text of each, which bytes the user trusts,
-//! which project commands were accepted (SPEC §7.2, §7.4).
+//! What is remembered of policy files: the last good text of each, and which bytes the user trusts
+//! (SPEC §7.2).
 
 use std::path::{Path, PathBuf};
 
@@ -29,17 +29,6 @@ pub struct TrustedPolicy {
     /// Of its bytes.
     pub hash: String,
     /// Since when.
-    pub at: Timestamp,
-}
-
-/// A build, test or lint command that the user accepted for a project.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AcceptedCommand {
-    /// The key of the command, as rules see it.
-    pub command: String,
-    /// Of the script definition; another one ends the acceptance.
-    pub definition_hash: String,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -157,70 +146,6 @@ impl Store {
                 .connection
                 .prepare_cached("DELETE FROM policy_trust WHERE path = ?1")?
                 .execute([path])?)
-        })
-    }
-
-    /// The user accepted a command of a project.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub fn accept_command(
-        &self,
-        project: &Path,
-        command: &str,
-        definition_hash: &str,
-    ) -> Result<(), StoreError> {
-        let (project, command, hash) = (
-            row::path_bytes(project)?,
-            command.to_owned(),
-            definition_hash.to_owned(),
-        );
-        let now = self.now();
-        self.write(Durability::Machine, move |context| {
-            context
-                .connection
-                .prepare_cached(
-                    "INSERT INTO accepted_commands (project, command, definition_hash, at) VALUES (?1, ?2, ?3, ?4)
-                     ON CONFLICT (project, command) DO UPDATE
-                     SET definition_hash = excluded.definition_hash, at = excluded.at",
-                )?
-                .execute(params![project, command, hash, now.0])?;
-            Ok(())
-        })
-    }
-
-    /// The accepted commands of a project. Valid is only one whose definition still has the hash.
-    ///
-    /// # Errors
-    /// When the store cannot be read; the caller then goes on as if there were none.
-    pub fn accepted_commands(&self, project: &Path) -> Result<Vec<AcceptedCommand>, StoreError> {
-        let project = row::path_bytes(project)?;
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT command, definition_hash, at FROM accepted_commands WHERE project = ?1 ORDER BY command",
-            )?;
-            let rows = statement.query_map([project], |row| {
-                Ok(AcceptedCommand { command: row.get(0)?, definition_hash: row.get(1)?, at: Timestamp(row.get(2)?) })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-    }
-
-    /// Ends one acceptance, or all of a project.
-    ///
-    /// # Errors
-    /// When the store cannot be written: they may then stand.
-    pub fn revoke_commands(
-        &self,
-        project: PathBuf,
-        only: Option<String>,
-    ) -> Result<usize, StoreError> {
-        let project = row::path_bytes(&project)?;
-        self.write(Durability::Machine, move |context| {
-            Ok(context
-                .connection
-                .prepare_cached("DELETE FROM accepted_commands WHERE project = ?1 AND (?2 IS NULL OR command = ?2)")?
-                .execute(params![project, only])?)
         })
     }
 }

@@ -3,7 +3,8 @@
 use rusqlite_migration::{M, Migrations};
 
 /// All migrations, oldest first. The database's `user_version` is the number applied.
-pub(crate) const MIGRATIONS: &[M<'static>] = &[M::up(V1), M::up(V2), M::up(V3), M::up(V4)];
+pub(crate) const MIGRATIONS: &[M<'static>] =
+    &[M::up(V1), M::up(V2), M::up(V3), M::up(V4), M::up(V5)];
 
 pub(crate) fn migrations() -> Migrations<'static> {
     Migrations::from_slice(MIGRATIONS)
@@ -195,4 +196,9 @@ CREATE TABLE session_policies (
     rules           TEXT,
     at              INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+";
+
+/// Accepted project commands are rules in the user's policy file; this table was never written.
+const V5: &str = "
+DROP TABLE accepted_commands;
 ";

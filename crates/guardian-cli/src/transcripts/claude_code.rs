@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Found, bash, renamed, text};
+use super::{Found, bash, edits, renamed, text};
+
+const REPLACEMENT: [(&str, &str); 2] = [("old_string", "old_string"), ("new_string", "new_string")];
 
 pub(super) fn calls(entry: &Value) -> Option<Vec<Found>> {
     if text(entry, "type")? != "assistant" {
@@ -39,27 +41,14 @@ fn translated(name: &str, args: &Value) -> (String, Value) {
             ],
         ),
         "Write" => renamed(args, &[("file_path", "path"), ("content", "content")]),
-        "Edit" => renamed(
-            args,
-            &[
-                ("file_path", "path"),
-                ("old_string", "old_string"),
-                ("new_string", "new_string"),
-            ],
-        ),
+        "Edit" => {
+            let mut new = renamed(args, &[("file_path", "path")]);
+            new.extend(renamed(args, &REPLACEMENT));
+            new
+        }
         "MultiEdit" => {
             let mut new = renamed(args, &[("file_path", "path")]);
-            let edits = args.get("edits").and_then(Value::as_array);
-            let edits: Vec<Value> = edits
-                .into_iter()
-                .flatten()
-                .map(|edit| {
-                    Value::Object(renamed(
-                        edit,
-                        &[("old_string", "old_string"), ("new_string", "new_string")],
-                    ))
-                })
-                .collect();
+            let edits = edits(args, &REPLACEMENT);
             new.insert("edits".to_owned(), edits.into());
             return ("Edit".to_owned(), Value::Object(new));
         }

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Found, bash, renamed, text};
+use super::{Found, bash, edits, renamed, text};
+
+const REPLACEMENT: [(&str, &str); 2] = [("oldText", "old_string"), ("newText", "new_string")];
 
 pub(super) fn calls(entry: &Value) -> Option<Vec<Found>> {
     if text(entry, "type")? != "message" {
@@ -57,22 +59,9 @@ fn translated(name: &str, args: &Value) -> (String, Value) {
         ),
         "edit" => {
             let mut new = renamed(args, &[("path", "path")]);
-            let edits = args.get("edits").and_then(Value::as_array);
-            let edits: Vec<Value> = edits
-                .into_iter()
-                .flatten()
-                .map(|edit| {
-                    Value::Object(renamed(
-                        edit,
-                        &[("oldText", "old_string"), ("newText", "new_string")],
-                    ))
-                })
-                .collect();
+            let edits = edits(args, &REPLACEMENT);
             if edits.is_empty() {
-                new.extend(renamed(
-                    args,
-                    &[("oldText", "old_string"), ("newText", "new_string")],
-                ));
+                new.extend(renamed(args, &REPLACEMENT));
             } else {
                 new.insert("edits".to_owned(), edits.into());
             }

@@ -598,10 +598,7 @@ impl Reader<'_> {
 
 /// `https://user@host:port/path`, `user@host:path`, `host`.
 fn host_and_port(text: &str) -> (Option<String>, Option<u16>) {
-    let (rest, is_url) = match text.split_once("://") {
-        Some((_, rest)) => (rest, true),
-        None => (text, false),
-    };
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
     let host_part = authority
         .rsplit_once('@')
@@ -617,6 +614,5 @@ fn host_and_port(text: &str) -> (Option<String>, Option<u16>) {
         Some((host, port)) => (host, port.parse().ok()),
         None => (host_part, None),
     };
-    let _ = is_url;
     ((!host.is_empty()).then(|| host.to_ascii_lowercase()), port)
 }

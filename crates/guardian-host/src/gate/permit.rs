@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use guardian_rules::{Decision, ToolKind, tool_kind};
-use guardian_tools::bash::sandbox::Confinement;
 use serde_json::json;
 
 use super::effect::same_effect;
-use super::{
-    Passage, check_names, check_workspace, denied_by_policy, overwrite_state, raw_call, stale,
-};
+use super::{Passage, check_workspace, denied_by_policy, overwrite_state, raw_call, stale};
 use crate::error::HostError;
 use crate::host::Host;
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
-use crate::record::CallRecord;
 use crate::review_host::Asked;
 
 impl Host {
@@ -25,29 +21,8 @@ impl Host {
     /// `INVALID_PARAMS` for a tool of guardian's own, which has to come by [`Host::execute`];
     /// session and protocol failures. A call that may not run is an outcome.
     pub async fn permit(self: &Arc<Self>, request: ToolRequest) -> Result<ToolOutcome, HostError> {
-        check_names(&request)?;
         check_foreign(&request.tool_name)?;
-        let in_flight = self
-            .calls
-            .begin(&request.session_id, &request.tool_call_id)?;
-        self.session(&request.session_id).await?;
-        self.own_session(&request.session_id).await?;
-        let session = self.session(&request.session_id).await?;
-        let runtime = self.runtime(&session.session_id);
-        let record = CallRecord::new(&request, &session);
-        let mut passage = Passage {
-            request,
-            session,
-            runtime,
-            in_flight,
-            delegate: None,
-            change: None,
-            policy: None,
-            repair: None,
-            confinement: Confinement::OnlyIfRequired,
-            shell_id: None,
-            record,
-        };
+        let mut passage = self.open_passage(request).await?;
         match self.permit_steps(&mut passage).await {
             // Its row is the one that says "about to run".
             Ok(outcome) => Ok(outcome),

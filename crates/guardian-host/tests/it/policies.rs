@@ -13,30 +13,8 @@ use guardian_host::{ErrorCode, Event, EventSink, Host, NewSession, NoEvents, Too
 use guardian_testkit::ProjectFixture;
 use serde_json::json;
 
+use crate::support::policy::{ALLOW_MAKE, DENY_LS, decision, user_file, workspace_file};
 use crate::support::{config, host};
-
-const DENY_LS: &str =
-    "version = 1\n[[rule]]\nid = \"no-ls\"\neffect = \"deny\"\ncommand = [\"ls\"]\n";
-const ALLOW_MAKE: &str =
-    "version = 1\n[[rule]]\nid = \"make\"\neffect = \"allow\"\ncommand = [\"make\"]\n";
-
-fn user_file(fixture: &ProjectFixture) -> PathBuf {
-    let directory = fixture.home().join(".config/guardian");
-    std::fs::create_dir_all(&directory).unwrap();
-    directory.join("policy.toml")
-}
-
-fn workspace_file(fixture: &ProjectFixture) -> PathBuf {
-    let directory = fixture.workspace().join(".guardian");
-    std::fs::create_dir_all(&directory).unwrap();
-    directory.join("policy.toml")
-}
-
-async fn decision(host: &Arc<Host>, command: &str) -> String {
-    let args = json!({ "command": command });
-    let request = ToolRequest::new("s", "c", "Bash", args);
-    host.evaluate(request).await.unwrap().decision
-}
 
 async fn open(fixture: &ProjectFixture) -> Arc<Host> {
     host(fixture, SessionPermissionMode::Ask, Arc::new(NoEvents)).await

@@ -1,7 +1,6 @@
 //! What holds for a session outlives the host, its own rules included; what waits can be accepted
 //! from outside; cards follow.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use guardian_host::policies::PolicyAcceptance;
@@ -11,29 +10,8 @@ use guardian_host::{ErrorCode, Event, EventSink, Host, NoEvents, ToolRequest};
 use guardian_testkit::ProjectFixture;
 use serde_json::json;
 
+use crate::support::policy::{ALLOW_MAKE, DENY_LS, decision, user_file, workspace_file};
 use crate::support::{config, host};
-
-const DENY_LS: &str =
-    "version = 1\n[[rule]]\nid = \"no-ls\"\neffect = \"deny\"\ncommand = [\"ls\"]\n";
-const ALLOW_MAKE: &str =
-    "version = 1\n[[rule]]\nid = \"make\"\neffect = \"allow\"\ncommand = [\"make\"]\n";
-
-fn user_file(fixture: &ProjectFixture) -> PathBuf {
-    let directory = fixture.home().join(".config/guardian");
-    std::fs::create_dir_all(&directory).unwrap();
-    directory.join("policy.toml")
-}
-
-fn workspace_file(fixture: &ProjectFixture) -> PathBuf {
-    let directory = fixture.workspace().join(".guardian");
-    std::fs::create_dir_all(&directory).unwrap();
-    directory.join("policy.toml")
-}
-
-async fn decision(host: &Arc<Host>, command: &str) -> String {
-    let request = ToolRequest::new("s", "c", "Bash", json!({ "command": command }));
-    host.evaluate(request).await.unwrap().decision
-}
 
 async fn open(fixture: &ProjectFixture) -> Arc<Host> {
     host(fixture, SessionPermissionMode::Ask, Arc::new(NoEvents)).await

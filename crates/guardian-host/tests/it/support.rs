@@ -1,5 +1,7 @@
 //! A host in a temporary world.
 
+pub(crate) mod policy;
+
 use std::sync::Arc;
 
 use guardian_host::rules::{OperatingMode, SessionPermissionMode};

@@ -371,27 +371,3 @@ fn the_last_good_policy_comes_back_byte_for_byte() {
         ("h2", "password = \"stays\"\r\n")
     );
 }
-
-#[test]
-fn accepted_commands_belong_to_a_project() {
-    let fixture = Fixture::new();
-    fixture
-        .store
-        .accept_command(Path::new("/p"), "npm test", "h1")
-        .unwrap();
-    fixture
-        .store
-        .accept_command(Path::new("/p"), "npm test", "h2")
-        .unwrap();
-    let accepted = fixture.store.accepted_commands(Path::new("/p")).unwrap();
-    assert_eq!(accepted.len(), 1);
-    assert_eq!(accepted[0].definition_hash, "h2");
-    assert!(
-        fixture
-            .store
-            .accepted_commands(Path::new("/p/sub"))
-            .unwrap()
-            .is_empty()
-    );
-    assert_eq!(fixture.store.revoke_commands("/p".into(), None).unwrap(), 1);
-}
