@@ -3,6 +3,8 @@
 //! A bench is an example named `bench_NAME` of some crate; it prints ratios to its floors, measured
 //! in turn (see `guardian_testkit::measure`). They are not part of CI: the machine there is shared.
 
+use std::process::Command;
+
 use anyhow::{Context, bail};
 
 use crate::workspace::{cargo, members, root, run as run_command};
@@ -29,21 +31,28 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
             bail!("there is no bench `{name}`; there are: {}", known());
         }
     }
-    // The executables that some benches start.
-    run_command(cargo().args(["build", "--release", "--package", "guardian-cli", "--bins"]))?;
-    for (package, name) in &benches {
-        if !names.is_empty() && !names.contains(name) {
-            continue;
-        }
-        println!("== {name}");
-        let example = format!("{PREFIX}{name}");
-        run_command(
-            cargo()
-                .args(["run", "--release", "--quiet", "--package", package])
-                .args(["--example", &example, "--"])
-                .args(rest),
-        )
-        .with_context(|| format!("bench {name}"))?;
+    let chosen: Vec<String> = benches
+        .iter()
+        .filter(|(_, name)| names.is_empty() || names.contains(name))
+        .map(|(_, name)| format!("{PREFIX}{name}"))
+        .collect();
+    // In one go, with the features of the whole workspace: package by package, dependencies would
+    // be built anew for each. The executables are what some benches start.
+    let mut build = cargo();
+    build.args(["build", "--release", "--workspace", "--bins"]);
+    for example in &chosen {
+        build.args(["--example", example]);
+    }
+    run_command(&mut build)?;
+    let directory = members(&root())?
+        .target_directory
+        .join("release/examples")
+        .into_std_path_buf();
+    for example in &chosen {
+        println!("== {example}");
+        let mut bench = Command::new(directory.join(example));
+        run_command(bench.current_dir(root()).args(rest))
+            .with_context(|| format!("bench {example}"))?;
     }
     Ok(())
 }
