@@ -5,18 +5,30 @@
 //! definition is another command. Where the definition cannot be told for certain it is said to be
 //! undetermined ([`Definition::hash`] is `None`), and the command cannot be accepted.
 
+mod leads;
 mod makefile;
+mod named;
+mod remade;
 mod scripts;
+mod tools;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::{CommandFact, Effect, FactContext, Facts, FileKind, Program, ProgramForm};
+use self::tools::{Tool, Words, tool};
+use crate::{CommandFact, Effect, FactContext, Facts, FileKind, Program, ProgramForm, Scope};
 
 /// Longest definition file that is read, in bytes; a longer one leaves the definition undetermined.
 const MAX_FILE: usize = 1 << 20;
 
 /// Longest text that is kept for people, in bytes.
 const MAX_TEXT: usize = 4 * 1024;
+
+/// Most parts of one definition; a longer one is undetermined.
+const MAX_PARTS: usize = 64;
+
+/// Most questions to the machine about what a text names, for one definition.
+const MAX_LOOKUPS: usize = 2048;
 
 /// Directories upwards in which a definition is looked for.
 const MAX_PARENTS: usize = 64;
@@ -38,114 +50,21 @@ pub struct Definition {
     pub hash: Option<String>,
 }
 
-/// Tools whose project files say what they run; all that are present count, from the working
-/// directory up to the workspace.
-const SETTINGS: &[(&[&str], &[&str])] = &[
-    (
-        &["cargo"],
-        &[
-            ".cargo/config.toml",
-            ".cargo/config",
-            "rust-toolchain.toml",
-            "rust-toolchain",
-        ],
-    ),
-    (
-        &["npm", "pnpm", "yarn", "bun"],
-        &[
-            ".npmrc",
-            ".yarnrc",
-            ".yarnrc.yml",
-            ".pnpmfile.cjs",
-            "pnpm-workspace.yaml",
-            "bunfig.toml",
-        ],
-    ),
-    (&["deno"], &["deno.json", "deno.jsonc"]),
-    (&["go"], &["go.work"]),
-    (
-        &["pytest", "py.test"],
-        &["pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"],
-    ),
-    (
-        &["cmake", "ctest"],
-        &["CMakeLists.txt", "CMakePresets.json"],
-    ),
-    (&["meson"], &["meson.build"]),
-    (&["phpunit"], &["composer.json", "phpunit.xml"]),
-    (
-        &["dotnet"],
-        &[
-            "global.json",
-            "Directory.Build.props",
-            "Directory.Build.targets",
-        ],
-    ),
-    (&["zig"], &["build.zig"]),
-    (&["just"], &["justfile", "Justfile", ".justfile"]),
-    (&["mask"], &["maskfile.md"]),
-    (
-        &["task"],
-        &[
-            "Taskfile.yml",
-            "Taskfile.yaml",
-            "taskfile.yml",
-            "taskfile.yaml",
-            "Taskfile.dist.yml",
-            "Taskfile.dist.yaml",
-        ],
-    ),
-    (&["mage"], &["magefile.go"]),
-    (&["tox"], &["tox.ini", "setup.cfg", "pyproject.toml"]),
-    (&["nox"], &["noxfile.py"]),
-    (&["invoke", "inv"], &["tasks.py", "invoke.yaml"]),
-    (&["fab"], &["fabfile.py"]),
-    (&["pre-commit"], &[".pre-commit-config.yaml"]),
-    (
-        &["gulp"],
-        &["gulpfile.js", "gulpfile.mjs", "gulpfile.cjs", "gulpfile.ts"],
-    ),
-    (&["grunt"], &["Gruntfile.js", "Gruntfile.cjs"]),
-    (
-        &["gradle", "gradlew"],
-        &[
-            "build.gradle",
-            "build.gradle.kts",
-            "settings.gradle",
-            "settings.gradle.kts",
-            "gradle.properties",
-            "gradle/wrapper/gradle-wrapper.properties",
-        ],
-    ),
-    (
-        &["mvn", "mvnw", "mvnd"],
-        &[
-            "pom.xml",
-            ".mvn/extensions.xml",
-            ".mvn/maven.config",
-            ".mvn/jvm.config",
-            ".mvn/wrapper/maven-wrapper.properties",
-        ],
-    ),
-    (&["ant"], &["build.xml"]),
-    (&["ninja"], &["build.ninja"]),
-    (&["scons"], &["SConstruct"]),
-    (&["turbo"], &["turbo.json", "package.json"]),
-    (&["nx"], &["nx.json", "project.json", "package.json"]),
-    (&["lerna"], &["lerna.json", "package.json"]),
-    (&["composer"], &["composer.json"]),
-    (&["sbt"], &["build.sbt", "project/build.properties"]),
-    (&["bazel", "bazelisk"], &[".bazelrc", ".bazelversion"]),
-];
-
 /// Settings of which only the hash is kept: they may hold a token.
-const WITHOUT_TEXT: &[&str] = &[".npmrc", ".yarnrc", ".yarnrc.yml", "gradle.properties"];
+const WITHOUT_TEXT: &[&str] = &[
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "gradle.properties",
+    ".env",
+];
 
 /// The definitions of all commands of a call.
 pub(crate) fn of(facts: &Facts, cx: &FactContext<'_>) -> Vec<Definition> {
     let mut found = Vec::new();
     for (index, command) in facts.commands.iter().enumerate() {
-        if !command.has(Effect::RunsProjectCode) || command.place.elsewhere {
+        let script = script_of(command);
+        if !(command.has(Effect::RunsProjectCode) || script.is_some()) || command.place.elsewhere {
             continue;
         }
         let Some(name) = name_of(&command.program) else {
@@ -155,11 +74,24 @@ pub(crate) fn of(facts: &Facts, cx: &FactContext<'_>) -> Vec<Definition> {
             cx,
             command: index,
             found: Vec::new(),
+            seen: BTreeSet::new(),
+            lookups: 0,
         };
-        look.define(name, command);
+        look.define(name, script, command);
+        if look.found.len() > MAX_PARTS {
+            look.found.truncate(MAX_PARTS);
+            look.undetermined(Path::new(""), "");
+        }
         found.append(&mut look.found);
     }
     found
+}
+
+/// The file of the workspace that the command runs by its path.
+fn script_of(command: &CommandFact) -> Option<&Path> {
+    let path = command.program.path.as_ref()?;
+    (command.program.form == ProgramForm::Relative && path.scope == Scope::Workspace)
+        .then_some(path.path.as_path())
 }
 
 fn name_of(program: &Program) -> Option<&str> {
@@ -176,10 +108,13 @@ struct Look<'a> {
     cx: &'a FactContext<'a>,
     command: usize,
     found: Vec<Definition>,
+    /// Files that are taken, so that none is taken twice.
+    seen: BTreeSet<PathBuf>,
+    lookups: usize,
 }
 
 impl Look<'_> {
-    fn define(&mut self, name: &str, command: &CommandFact) {
+    fn define(&mut self, name: &str, script: Option<&Path>, command: &CommandFact) {
         let words: Option<Vec<&str>> = command
             .argv
             .iter()
@@ -189,19 +124,46 @@ impl Look<'_> {
         let (Some(words), Some(cwd)) = (words, command.cwd.as_deref()) else {
             return self.undetermined(Path::new(""), "");
         };
-        match name {
-            "npm" | "pnpm" | "yarn" | "bun" => self.scripts(name, &words, cwd),
-            "make" | "gmake" => self.makefile(&words, cwd),
-            "cargo" if words.iter().any(|word| word.starts_with("--config")) => {
-                self.undetermined(Path::new(""), "");
-            }
-            _ => {}
+        let bases = [cwd.to_owned()];
+        if let Some(script) = script {
+            self.program(script, &bases);
         }
-        for (_, files) in SETTINGS.iter().filter(|(tools, _)| tools.contains(&name)) {
-            for directory in self.upwards(cwd) {
-                for file in *files {
-                    self.settings(&directory.join(file));
+        match (tool(name), script) {
+            (Some(tool), _) => self.told(tool, name, &words, cwd),
+            (None, Some(_)) => {}
+            (None, None) => return self.undetermined(Path::new(""), ""),
+        }
+        // `make TOOL=./x.sh`
+        for word in &words {
+            self.named(word, &bases, &words);
+        }
+    }
+
+    fn told(&mut self, tool: &'static Tool, name: &str, words: &[&str], cwd: &Path) {
+        match tool.names[0] {
+            "npm" => self.scripts(name, words, cwd),
+            "make" => self.makefile(words, cwd),
+            _ => match tool.words(words) {
+                Words::Files(files) => {
+                    for file in files {
+                        let path = cwd.join(file);
+                        if !self.is_file(&path) {
+                            self.undetermined(&path, "");
+                        }
+                        self.settings(&path, tool);
+                    }
                 }
+                Words::Unknown => self.undetermined(Path::new(""), ""),
+            },
+        }
+        self.files_of(tool, cwd);
+    }
+
+    /// The files of a tool, from a directory up to the workspace.
+    fn files_of(&mut self, tool: &'static Tool, cwd: &Path) {
+        for directory in self.upwards(cwd) {
+            for file in tool.files {
+                self.settings(&directory.join(file), tool);
             }
         }
     }
@@ -219,17 +181,36 @@ impl Look<'_> {
             .collect()
     }
 
-    /// A whole file, where it exists.
-    fn settings(&mut self, file: &Path) {
-        if self.cx.probe.resolve(file).kind.is_none() {
+    /// A whole file, where it exists, with what it leads to and, where it names commands, those.
+    fn settings(&mut self, file: &Path, tool: &'static Tool) {
+        if self.is_full()
+            || self.cx.probe.resolve(file).kind.is_none()
+            || !self.seen.insert(file.to_owned())
+        {
             return;
+        }
+        if file.extension().is_some_and(|ending| ending == "jar") {
+            return match self.cx.probe.read_file(file, 0) {
+                Some(content) if !content.hash.is_empty() => self.hashed(file, content.hash),
+                _ => self.undetermined(file, ""),
+            };
         }
         let name = file.file_name().and_then(|name| name.to_str());
         let shown = name.is_some_and(|name| !WITHOUT_TEXT.contains(&name));
-        match self.text(file) {
-            Some(text) => self.defined(file, "", &text, shown),
-            None => self.undetermined(file, ""),
+        let Some(text) = self.text(file) else {
+            return self.undetermined(file, "");
+        };
+        self.defined(file, "", &text, shown);
+        self.leads(file, &text, tool);
+        if tool.runs_commands {
+            let directory = file.parent().unwrap_or(Path::new("")).to_owned();
+            self.named(&text, &[directory], tool.names);
         }
+    }
+
+    /// Nothing more is looked at; what was found is then said to be undetermined.
+    fn is_full(&self) -> bool {
+        self.found.len() > MAX_PARTS
     }
 
     /// The whole text of a file; `None` when it is not there, not text, or too long.
@@ -257,6 +238,17 @@ impl Look<'_> {
             part: part.to_owned(),
             text: shown.then(|| kept.to_owned()),
             hash: Some(blake3::hash(text.as_bytes()).to_hex().to_string()),
+        });
+    }
+
+    /// A whole file of which only the hash is kept.
+    fn hashed(&mut self, file: &Path, hash: String) {
+        self.found.push(Definition {
+            command: self.command,
+            file: file.to_owned(),
+            part: String::new(),
+            text: None,
+            hash: Some(hash),
         });
     }
 

@@ -15,13 +15,9 @@ impl Look<'_> {
         let Some(call) = MakeCall::read(words, cwd) else {
             return self.undetermined(Path::new(""), "");
         };
-        let names = ["GNUmakefile", "makefile", "Makefile"];
-        let file = match call.file {
-            Some(file) => Some(file),
-            None => names
-                .iter()
-                .map(|name| call.directory.join(name))
-                .find(|file| self.cx.probe.resolve(file).kind.is_some()),
+        let file = match &call.file {
+            Some(file) => Some(file.clone()),
+            None => self.default_makefile(&call.directory),
         };
         let part = match call.goals.as_slice() {
             [] => "first target".to_owned(),
@@ -33,22 +29,79 @@ impl Look<'_> {
         let Some(text) = self.text(&file) else {
             return self.undetermined(&file, &part);
         };
-        let Some(cut) = cut(&text, &call.goals) else {
-            return self.undetermined(&file, &part);
+        match cut(&text, &call.goals) {
+            Some(cut) => self.makefile_as(&file, &call, &part, &text, cut),
+            None => self.undetermined(&file, &part),
+        }
+    }
+
+    /// The whole Makefile of a directory, where there is one.
+    pub(super) fn whole_makefile(&mut self, directory: &Path) {
+        let Some(file) = self.default_makefile(directory) else {
+            return;
         };
-        self.defined(&file, &part, &cut.text, true);
-        for name in cut.includes {
-            let path = call.directory.join(&name);
+        if self.is_full() || !self.seen.insert(file.join("whole")) {
+            return;
+        }
+        let call = MakeCall {
+            directory: directory.to_owned(),
+            file: None,
+            goals: Vec::new(),
+            always: false,
+        };
+        let text = self.text(&file);
+        match text
+            .as_deref()
+            .filter(|text| !leads_elsewhere(text))
+            .and_then(|text| Some((text, includes(text)?)))
+        {
+            Some((text, includes)) => {
+                let cut = Cut {
+                    text: text.to_owned(),
+                    includes,
+                };
+                self.makefile_as(&file, &call, "", text, cut);
+            }
+            None => self.undetermined(&file, ""),
+        }
+    }
+
+    fn default_makefile(&self, directory: &Path) -> Option<PathBuf> {
+        ["GNUmakefile", "makefile", "Makefile"]
+            .iter()
+            .map(|name| directory.join(name))
+            .find(|file| self.cx.probe.resolve(file).kind.is_some())
+    }
+
+    fn makefile_as(&mut self, file: &Path, call: &MakeCall<'_>, part: &str, text: &str, cut: Cut) {
+        self.defined(file, part, &cut.text, true);
+        let own = ["make", "gmake"];
+        let bases = [call.directory.clone()];
+        self.named(&cut.text, &bases, &own);
+        let mut whole = text.to_owned();
+        let mut makefiles = vec![file.to_owned()];
+        for name in &cut.includes {
+            let path = call.directory.join(name);
+            makefiles.push(path.clone());
             match self.text(&path) {
                 Some(text)
                     if !leads_elsewhere(&text)
                         && includes(&text).is_some_and(|more| more.is_empty()) =>
                 {
                     self.defined(&path, "", &text, true);
+                    self.named(&text, &bases, &own);
+                    whole.push('\n');
+                    whole.push_str(&text);
                 }
                 // An optional file that is not there; once it is, this is another definition.
                 None if self.cx.probe.resolve(&path).kind.is_none() => {}
                 _ => self.undetermined(&path, ""),
+            }
+        }
+        // Make may write the files that it reads afresh, and then reads them again.
+        for path in makefiles {
+            if self.is_remade(&path, &call.directory, &whole, call.always) {
+                self.undetermined(&path, "written afresh");
             }
         }
     }
@@ -59,6 +112,8 @@ struct MakeCall<'w> {
     directory: PathBuf,
     file: Option<PathBuf>,
     goals: Vec<&'w str>,
+    /// Everything counts as out of date.
+    always: bool,
 }
 
 impl<'w> MakeCall<'w> {
@@ -68,16 +123,17 @@ impl<'w> MakeCall<'w> {
             directory: cwd.to_owned(),
             file: None,
             goals: Vec::new(),
+            always: false,
         };
         let mut file: Option<&str> = None;
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             match word {
                 "-C" => call.directory = call.directory.join(words.next()?),
+                "-B" | "--always-make" => call.always = true,
                 "-f" if file.is_none() => file = Some(words.next()?),
                 "-s"
                 | "-k"
-                | "-B"
                 | "-i"
                 | "-j"
                 | "-q"
@@ -85,7 +141,6 @@ impl<'w> MakeCall<'w> {
                 | "-w"
                 | "--silent"
                 | "--keep-going"
-                | "--always-make"
                 | "--no-print-directory" => {}
                 _ if word
                     .strip_prefix("-j")
@@ -132,7 +187,7 @@ impl Rule<'_> {
 /// `None` when another directory or a computed file name takes part.
 fn cut(text: &str, goals: &[&str]) -> Option<Cut> {
     let includes = includes(text)?;
-    if leads_elsewhere(text) {
+    if leads_elsewhere(text) || text.lines().any(loads_code) {
         return None;
     }
     let whole = || {
@@ -166,6 +221,9 @@ fn cut(text: &str, goals: &[&str]) -> Option<Cut> {
         while let Some(index) = queue.pop() {
             if !taken.insert(index) {
                 continue;
+            }
+            if rules[index].lines.iter().copied().any(starts_make) {
+                return whole();
             }
             for need in &rules[index].needs {
                 if need.contains('$') {
@@ -271,7 +329,7 @@ fn parse(text: &str) -> Option<(Vec<&str>, Vec<Rule<'_>>)> {
 }
 
 /// Targets and prerequisites of a line that opens a rule; `None` for a setting.
-fn rule_head(line: &str) -> Option<(Vec<&str>, Vec<&str>)> {
+pub(super) fn rule_head(line: &str) -> Option<(Vec<&str>, Vec<&str>)> {
     let colon = line.find(':')?;
     let (targets, rest) = line.split_at(colon);
     if targets.contains('=') {
@@ -311,15 +369,24 @@ fn includes(text: &str) -> Option<Vec<String>> {
     Some(names)
 }
 
+/// A shared object becomes part of make, or the names of further files are made while it reads.
+fn loads_code(line: &str) -> bool {
+    let first = line.split_whitespace().next();
+    matches!(first, Some("load" | "-load")) || (line.contains("eval") && line.contains("include"))
+}
+
+fn starts_make(line: &str) -> bool {
+    line.contains("$(MAKE)")
+        || line.contains("${MAKE}")
+        || line
+            .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+            .any(|word| word == "make" || word == "gmake")
+}
+
 /// Make may be started in another directory or with another file.
 fn leads_elsewhere(text: &str) -> bool {
     text.lines().any(|line| {
-        let starts_make = line.contains("$(MAKE)")
-            || line.contains("${MAKE}")
-            || line
-                .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
-                .any(|word| word == "make" || word == "gmake");
-        starts_make
+        starts_make(line)
             && line
                 .split(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '('))
                 .any(|word| {

@@ -55,10 +55,29 @@ impl Look<'_> {
         let part = format!("script {script}");
         let scripts = self.text(&file).and_then(|text| scripts_in(&text));
         let text = scripts.and_then(|scripts| definition(&scripts, script));
-        match text {
-            Some(text) => self.defined(&file, &part, &text, true),
-            None => self.undetermined(&file, &part),
+        self.package(&file, &part, text);
+    }
+
+    /// All scripts of the package of a directory, where there is one.
+    pub(super) fn all_scripts(&mut self, directory: &Path) {
+        let Some(file) = self.package_file(directory) else {
+            return;
+        };
+        if self.is_full() || !self.seen.insert(file.join("all scripts")) {
+            return;
         }
+        let scripts = self.text(&file).and_then(|text| scripts_in(&text));
+        let text = scripts.and_then(|scripts| all(&scripts));
+        self.package(&file, "scripts", text);
+    }
+
+    fn package(&mut self, file: &Path, part: &str, text: Option<String>) {
+        let Some(text) = text else {
+            return self.undetermined(file, part);
+        };
+        self.defined(file, part, &text, true);
+        let directory = file.parent().unwrap_or(Path::new("")).to_owned();
+        self.named(&text, &[directory], RUNNERS);
     }
 
     /// The nearest `package.json`, as the package managers look for it.
@@ -135,15 +154,14 @@ fn definition(scripts: &Map<String, Value>, script: &str) -> Option<String> {
         .into_iter()
         .filter_map(|name| Some((name, text_of(name)?)))
         .collect();
-    let lines = |scripts: &[(&str, &str)]| -> String {
-        scripts
-            .iter()
-            .map(|(name, text)| format!("{name}: {text}\n"))
-            .collect()
-    };
     if !own.iter().any(|(_, text)| mentions(text, RUNNERS)) {
         return Some(lines(&own));
     }
+    all(scripts)
+}
+
+/// All scripts; `None` where one may run those of another directory.
+fn all(scripts: &Map<String, Value>) -> Option<String> {
     let mut all: Vec<(&str, &str)> = scripts
         .iter()
         .filter_map(|(name, text)| Some((name.as_str(), text.as_str()?)))
@@ -153,6 +171,13 @@ fn definition(scripts: &Map<String, Value>, script: &str) -> Option<String> {
         return None;
     }
     Some(lines(&all))
+}
+
+fn lines(scripts: &[(&str, &str)]) -> String {
+    scripts
+        .iter()
+        .map(|(name, text)| format!("{name}: {text}\n"))
+        .collect()
 }
 
 /// One of the words stands in the text, bounded by what cannot be part of a word.

@@ -208,6 +208,222 @@ fn a_cargo_command_is_accepted_with_the_settings_of_the_tool() {
     );
 }
 
+/// A Makefile that says hi.
+const HI: (&str, &str) = ("Makefile", "all:\n\t@echo hi\n");
+
+/// A project command, the files that it needs to be offered, and what makes it another one.
+struct Pulled {
+    command: &'static str,
+    files: &'static [(&'static str, &'static str)],
+    change: (&'static str, &'static str),
+}
+
+/// Accepted with these files, it is asked about once the change is made.
+#[track_caller]
+fn check_pulled(pulled: &Pulled) {
+    let world = World::new();
+    for (file, text) in pulled.files {
+        world.write(file, text);
+    }
+    let command = pulled.command;
+    world.accept(command);
+    assert_eq!(
+        world.decision(command, SandboxState::Available),
+        "allow",
+        "{command}"
+    );
+    world.write(pulled.change.0, pulled.change.1);
+    assert_eq!(
+        world.decision(command, SandboxState::Available),
+        "ask",
+        "{command} with {:?}",
+        pulled.change
+    );
+}
+
+#[test]
+fn what_a_definition_takes_in_is_part_of_it() {
+    for pulled in [
+        // Make writes its own file afresh, by a rule or by one that is built in.
+        (
+            "make",
+            &[HI][..],
+            ("Makefile", "all:\n\t@echo hi\nMakefile: x\n\t@evil\n"),
+        ),
+        ("make", &[HI], ("Makefile.sh", "all:\n\t@evil\n")),
+        ("make", &[HI], ("Makefile.c", "x")),
+        ("make", &[HI], ("SCCS/s.Makefile", "x")),
+        ("make", &[HI], ("RCS/Makefile,v", "x")),
+        (
+            "make",
+            &[("Makefile", "-include a.mk\nall:\n\t@echo hi\n")],
+            ("a.mk.sh", "x"),
+        ),
+        (
+            "make",
+            &[
+                ("Makefile", "include a.mk\nall:\n\t@echo hi\n"),
+                ("a.mk", "A=1\n"),
+            ],
+            ("a.mk", "A=2\n"),
+        ),
+        // Scripts that are named, also by scripts.
+        (
+            "make",
+            &[("Makefile", "all:\n\t./b.sh\n"), ("b.sh", "#!/bin/sh\n")],
+            ("b.sh", "#!/bin/sh\nevil\n"),
+        ),
+        (
+            "make",
+            &[("Makefile", "all:\n\tsh tools/b\n"), ("tools/b", "echo\n")],
+            ("tools/b", "evil\n"),
+        ),
+        (
+            "make all",
+            &[("Makefile", "all:\n\t$(MAKE) b\nb:\n\techo\n")],
+            ("Makefile", "all:\n\t$(MAKE) b\nb:\n\tevil\n"),
+        ),
+        (
+            "make TOOL=./b.sh",
+            &[("Makefile", "all:\n\t$(TOOL)\n"), ("b.sh", "#!/bin/sh\n")],
+            ("b.sh", "#!/bin/sh\nevil\n"),
+        ),
+        (
+            "npm test",
+            &[
+                ("package.json", r#"{"scripts": {"test": "./b.sh"}}"#),
+                ("b.sh", "#!/bin/sh\n"),
+            ],
+            ("b.sh", "#!/bin/sh\nevil\n"),
+        ),
+        (
+            "npm test",
+            &[("package.json", r#"{"scripts": {"test": "make x"}}"#)],
+            ("Makefile", "x:\n\tevil\n"),
+        ),
+        (
+            "npm test",
+            &[
+                ("package.json", r#"{"scripts": {"test": "just"}}"#),
+                ("justfile", "x:\n  echo\n"),
+            ],
+            ("justfile", "x:\n  evil\n"),
+        ),
+        (
+            "./a.sh",
+            &[
+                ("a.sh", "#!/bin/sh\ncd \"$(dirname \"$0\")\"\n./b.sh\n"),
+                ("b.sh", "#!/bin/sh\n. lib/c.sh\n"),
+                ("lib/c.sh", "echo\n"),
+            ],
+            ("lib/c.sh", "evil\n"),
+        ),
+        (
+            "./a.sh",
+            &[
+                ("a.sh", "#!/bin/sh\n\"$HERE/lib/c.sh\"\n"),
+                ("lib/c.sh", "echo\n"),
+            ],
+            ("lib/c.sh", "evil\n"),
+        ),
+        (
+            "./a.sh",
+            &[("a.sh", "#!/bin/sh\nnpm test\n")],
+            ("package.json", r#"{"scripts": {"test": "evil"}}"#),
+        ),
+        // Files that the tool's file takes in.
+        (
+            "just t",
+            &[
+                ("justfile", "import \"a.just\"\n"),
+                ("a.just", "t:\n  echo\n"),
+            ],
+            ("a.just", "t:\n  evil\n"),
+        ),
+        (
+            "just t",
+            &[("justfile", "set dotenv-load\nt:\n  echo\n")],
+            (".env", "X=evil\n"),
+        ),
+        (
+            "ninja",
+            &[("build.ninja", "include a\n"), ("a", "build x: phony y\n")],
+            ("a", "build x: phony z\n"),
+        ),
+        (
+            "mvn test",
+            &[("pom.xml", "<module>a</module>"), ("a/pom.xml", "<x/>")],
+            ("a/pom.xml", "<evil/>"),
+        ),
+        (
+            "gradle test",
+            &[
+                ("settings.gradle", "include(':a')\n"),
+                ("a/build.gradle", "x\n"),
+            ],
+            ("a/build.gradle", "evil\n"),
+        ),
+        ("tsc -p a.json", &[("a.json", "{}")], ("a.json", "{ }")),
+    ] {
+        let (command, files, change) = pulled;
+        check_pulled(&Pulled {
+            command,
+            files,
+            change,
+        });
+    }
+}
+
+#[test]
+fn what_cannot_be_told_is_not_offered() {
+    for (command, files) in [
+        (
+            "make",
+            &[(
+                "Makefile",
+                "all:\n\techo\nMakefile: Makefile.in\n\t./config.status\n",
+            )][..],
+        ),
+        ("make", &[("Makefile", "all:\n\tcd api && npm test\n")]),
+        ("make", &[("Makefile", "all:\n\tbazel test //...\n")]),
+        ("bazel build x", &[("BUILD", "x"), ("MODULE.bazel", "x")]),
+        ("sbt test", &[("build.sbt", "x")]),
+        ("cmake --build build", &[("CMakeLists.txt", "x")]),
+        ("turbo run build", &[("turbo.json", "{}")]),
+        ("just t", &[("justfile", "mod a\nt:\n  echo\n")]),
+        (
+            "just -f a.just t",
+            &[("justfile", "t:\n  echo\n"), ("a.just", "t:\n  evil\n")],
+        ),
+        ("ninja", &[("build.ninja", "build build.ninja: gen x\n")]),
+        ("task t", &[("Taskfile.yml", "includes:\n  a: ./a.yml\n")]),
+        ("pytest -c a.ini", &[("a.ini", "[pytest]\n")]),
+        ("cargo xtask x", &[("Cargo.toml", "x")]),
+        ("go generate ./...", &[("a.go", "//go:generate ./x\n")]),
+        ("./a.sh", &[("a.sh", "#!./interp\n"), ("interp", "x")]),
+        (
+            "./a.sh",
+            &[("a.sh", "#!/usr/bin/env -S ./interp\n"), ("interp", "x")],
+        ),
+        ("./a.sh", &[("a.sh", "#!/bin/sh interp\n"), ("interp", "x")]),
+        ("./a.sh", &[("a.sh", "#!/usr/bin/env -S PATH=. sh\n")]),
+        ("./a.sh", &[("a.sh", "#!/usr/bin/make -f\n")]),
+        ("./a.sh", &[("a.sh", "#!/bin/sh\ncd api\nmake\n")]),
+        (
+            "./a.sh",
+            &[("a.sh", "#!/bin/sh\n./b.sh\n"), ("b.sh", "#!./interp\n")],
+        ),
+    ] {
+        let world = World::new();
+        for (file, text) in files {
+            world.write(file, text);
+        }
+        let offered = checker(&world.fixture, &world.policy, SandboxState::Available)
+            .suggestions("Bash", &json!({ "command": command }));
+        assert!(offered.is_empty(), "{command} {files:?}: {offered:?}");
+    }
+}
+
 /// Keeps the notes of cards and denies them.
 #[derive(Default)]
 struct Notes(OnceLock<Arc<Host>>, Mutex<Vec<String>>);
