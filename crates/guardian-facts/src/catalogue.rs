@@ -12,6 +12,7 @@ mod builtins;
 mod curl;
 mod find;
 mod git;
+mod git_files;
 mod interpreters;
 mod jq;
 mod page;
@@ -130,6 +131,15 @@ impl Catalogue {
             judgement.add(Effect::SystemQuery);
             return judgement;
         }
+        if entry.response_files
+            && let Some(word) = invocation.args.iter().find(|word| may_begin_with_at(word))
+        {
+            judgement.make_opaque(
+                "response-file",
+                format!("`{}` may bring more words from a file", word.display()),
+            );
+            return judgement;
+        }
         if let Some(grammar) = entry.grammar.and_then(raw_grammar) {
             grammar(self, entry, invocation, &mut judgement);
             return judgement;
@@ -218,6 +228,15 @@ impl Catalogue {
     }
 }
 
+/// The word is `@file`, or could turn into it.
+fn may_begin_with_at(word: &crate::Word) -> bool {
+    match word.parts.first() {
+        Some(crate::WordPart::Literal(text)) => text.starts_with('@'),
+        Some(crate::WordPart::Unknown { .. } | crate::WordPart::Glob(_)) => true,
+        Some(crate::WordPart::TemporaryPath) | None => false,
+    }
+}
+
 /// Adds what `below` does to `judgement`.
 fn merge(judgement: &mut Judgement, below: Judgement) {
     if below.effects_known == Effects::Opaque {
@@ -234,6 +253,7 @@ fn merge(judgement: &mut Judgement, below: Judgement) {
     judgement.conditions.extend(below.conditions);
     judgement.walk = below.walk;
     judgement.nested_beneath |= below.nested_beneath;
+    judgement.git_files.extend(below.git_files);
 }
 
 /// A grammar that reads the arguments itself.
@@ -250,6 +270,7 @@ fn raw_grammar(grammar: Grammar) -> Option<RawGrammar> {
         Grammar::Kill => small::kill,
         Grammar::Ps => small::ps,
         Grammar::Tar => tar::judge,
+        Grammar::ReportList => system::report_list,
         _ => return None,
     })
 }
@@ -295,6 +316,7 @@ fn scanned_grammar(grammar: Grammar) -> Option<ScannedGrammar> {
         | Grammar::Dd
         | Grammar::Kill
         | Grammar::Ps
+        | Grammar::ReportList
         | Grammar::Tar => return None,
     })
 }

@@ -493,6 +493,29 @@ fn matches_name(pattern: &str, name: &str) -> bool {
         .all(|byte| *byte == b'*')
 }
 
+/// Files of a repository that a git command reaches without naming each of them: whoever has the
+/// probe looks which of them are secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitFiles {
+    /// What is done with them.
+    pub reach: GitReach,
+    /// Words in front of a `--`: revisions, or paths when a file of that name is there.
+    pub names: Vec<Word>,
+    /// Words behind a `--`, or that can only be pathspecs; none means everything.
+    pub pathspecs: Vec<Word>,
+}
+
+/// What a git command does with files that it does not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GitReach {
+    /// Prints the contents of tracked files (`git diff`, `git grep`, `git archive`).
+    Shows,
+    /// Prints an object by its name, which may be that of a tracked file (`git cat-file -p ID`).
+    ShowsObject,
+    /// Records files that are not tracked yet (`git add .`).
+    Stages,
+}
+
 /// What the catalogue says of one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
@@ -522,6 +545,8 @@ pub struct Judgement {
     /// Paths of what is nested stand for everything beneath them (`find src -exec rm {} +`):
     /// accesses of the nested commands are recursive, and one that reads walks.
     pub nested_beneath: bool,
+    /// Files of the repository that it reaches without naming them.
+    pub git_files: Vec<GitFiles>,
 }
 
 impl Judgement {
@@ -551,6 +576,7 @@ impl Judgement {
             conditions: Vec::new(),
             walk: WalkFilter::default(),
             nested_beneath: false,
+            git_files: Vec::new(),
         }
     }
 }

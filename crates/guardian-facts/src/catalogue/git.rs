@@ -1,9 +1,10 @@
 //! `git`: what the flag tables cannot say. Global options, revisions with paths in them, and
 //! subcommands that read or change depending on how many operands they have.
 
+use super::git_files;
 use super::scan::{Scanned, behind};
 use super::schema::Entry;
-use crate::command::{Condition, Invocation, Judgement, PathUse, Word, WordPart};
+use crate::command::{Condition, Invocation, Judgement, PathUse, Word};
 use crate::{AccessDetail, AccessKind, Effect};
 
 /// Configuration keys that only change what is printed or who is named, for `-c key=value`.
@@ -50,6 +51,13 @@ const HARMLESS_KEYS: &[&str] = &[
     "submodule.recurse",
     "feature.manyfiles",
     "versionsort.suffix",
+    "blame.showroot",
+    "blame.showemail",
+    "blame.date",
+    "blame.blankboundary",
+    "blame.coloring",
+    "blame.markunblamablelines",
+    "blame.markignoredlines",
     "http.postbuffer",
 ];
 
@@ -66,10 +74,7 @@ fn is_harmless_setting(setting: &Word) -> bool {
         return matches!(value, "false" | "/dev/null") && key == "core.fsmonitor"
             || value == "/dev/null";
     }
-    HARMLESS_KEYS.contains(&key.as_str())
-        || key.starts_with("color.")
-        || key.starts_with("advice.")
-        || key.starts_with("blame.")
+    HARMLESS_KEYS.contains(&key.as_str()) || key.starts_with("color.") || key.starts_with("advice.")
 }
 
 /// Adds what the global options mean for the subcommand.
@@ -135,7 +140,6 @@ pub(crate) fn judge(
                     "--merged",
                     "--no-merged",
                     "--points-at",
-                    "--column",
                     "-v",
                 ],
             );
@@ -204,7 +208,7 @@ pub(crate) fn judge(
                 judgement.add(Effect::Destructive);
             }
         }
-        "add" => add(scanned, judgement),
+        "add" => {}
         _ => revisions(Some(&scanned.operands), judgement),
     }
     for range in scanned.values("-L") {
@@ -217,6 +221,7 @@ pub(crate) fn judge(
     if matches!(name, "diff" | "blame") {
         revisions(Some(&scanned.operands), judgement);
     }
+    git_files::judge(name, scanned, judgement);
 }
 
 fn any(scanned: &Scanned<'_>, names: &[&str]) -> bool {
@@ -224,11 +229,16 @@ fn any(scanned: &Scanned<'_>, names: &[&str]) -> bool {
 }
 
 /// `HEAD:path` reads `path` as it is in a commit: the same secrets as in the file.
+///
+/// So does `:path`, `:0:path` and `HEAD^{/a: b}:path`: what stands behind any colon counts.
 fn revisions(operands: Option<&[Word]>, judgement: &mut Judgement) {
     for word in operands.unwrap_or_default() {
         let prefix = word.literal_prefix();
-        if let Some(colon) = prefix.find(':').filter(|colon| *colon > 0) {
-            judgement.read(&behind(word, colon + 1));
+        for (colon, _) in prefix.match_indices(':') {
+            let path = behind(word, colon + 1);
+            if !path.parts.is_empty() {
+                judgement.read(&path);
+            }
         }
     }
 }
@@ -256,46 +266,52 @@ fn remote(word: &Word, judgement: &mut Judgement) {
     }
 }
 
+/// Flags and subcommands of `git config` that only read.
+const CONFIG_READS: &[&str] = &[
+    "--get",
+    "--get-all",
+    "--get-regexp",
+    "--get-urlmatch",
+    "--list",
+    "--get-color",
+    "--get-colorbool",
+];
+
+/// Flags of `git config` that change something.
+const CONFIG_CHANGES: &[&str] = &[
+    "--add",
+    "--replace-all",
+    "--unset",
+    "--unset-all",
+    "--rename-section",
+    "--remove-section",
+    "--edit",
+];
+
+/// `git config` reads when it is told to, or when it is given nothing but a key. Everything else
+/// changes a file that says what git runs.
 fn config(scanned: &Scanned<'_>, judgement: &mut Judgement) {
     let first = scanned.operands.first().and_then(|word| word.as_literal());
-    let reads = any(
-        scanned,
-        &[
-            "--get",
-            "--get-all",
-            "--get-regexp",
-            "--get-urlmatch",
-            "--list",
-            "--get-color",
-            "--get-colorbool",
-        ],
-    ) || matches!(first, Some("get" | "list"));
-    let changes = any(
-        scanned,
-        &[
-            "--add",
-            "--replace-all",
-            "--unset",
-            "--unset-all",
-            "--rename-section",
-            "--remove-section",
-            "--edit",
-        ],
-    ) || matches!(
-        first,
-        Some("set" | "unset" | "rename-section" | "remove-section" | "edit")
-    );
+    let told = any(scanned, CONFIG_READS) || matches!(first, Some("get" | "list"));
+    let only_key = scanned.operands.len() <= 1
+        && !scanned.operands.iter().any(Word::may_split)
+        && !matches!(
+            first,
+            Some("set" | "unset" | "rename-section" | "remove-section" | "edit")
+        );
+    let changes = any(scanned, CONFIG_CHANGES) || !(told || only_key);
     let files: Vec<Word> = scanned.values("--file").cloned().collect();
-    if reads && !changes {
+    if !changes {
         files.iter().for_each(|file| judgement.read(file));
-        return;
-    }
-    if !changes && scanned.operands.len() <= 1 {
-        let uncertain = scanned.operands.iter().any(Word::may_split);
-        if !uncertain {
-            files.iter().for_each(|file| judgement.read(file));
-            return;
+        let blobs: Vec<Word> = scanned.values("--blob").cloned().collect();
+        revisions(Some(&blobs), judgement);
+        if scanned.has("--includes") && !files.is_empty() {
+            judgement.make_opaque(
+                "names-from-file",
+                "the file may include others, which are named in it",
+            );
         }
+        return;
     }
     judgement.add(Effect::GitChange);
     files.iter().for_each(|file| judgement.write(file));
@@ -305,18 +321,23 @@ fn config(scanned: &Scanned<'_>, judgement: &mut Judgement) {
             Some("set" | "unset" | "rename-section" | "remove-section")
         )
     });
-    if !key.is_some_and(is_harmless_setting) {
-        // Most other keys can name a program that git runs later.
+    let elsewhere = any(scanned, &["--global", "--system"]);
+    if elsewhere || !key.is_some_and(is_harmless_setting) {
+        // Most other keys can name a program that git runs later, and what is not the
+        // repository's own is in force everywhere.
         judgement.add(Effect::Persistence);
     }
-    if files.is_empty() {
+    if files.is_empty() && !elsewhere {
         let span = scanned
             .operands
             .first()
             .map_or(crate::Span { start: 0, end: 0 }, |w| w.span);
-        if !any(scanned, &["--global", "--system"]) {
-            judgement.write(&Word::literal(".git/config", span));
-        }
+        let file = if scanned.has("--worktree") {
+            ".git/config.worktree"
+        } else {
+            ".git/config"
+        };
+        judgement.write(&Word::literal(file, span));
     }
 }
 
@@ -378,18 +399,5 @@ fn push(scanned: &Scanned<'_>, judgement: &mut Judgement) {
         if prefix.starts_with('+') || prefix.starts_with(':') || refspec.as_literal().is_none() {
             judgement.add(Effect::Destructive);
         }
-    }
-}
-
-fn add(scanned: &Scanned<'_>, judgement: &mut Judgement) {
-    for word in &scanned.operands {
-        let mut word = word.clone();
-        // `:/`, `:!x`: pathspec magic in front of a path.
-        if let Some(WordPart::Literal(text)) = word.parts.first_mut()
-            && let Some(rest) = text.strip_prefix(":/")
-        {
-            *text = rest.to_owned();
-        }
-        judgement.read(&word);
     }
 }

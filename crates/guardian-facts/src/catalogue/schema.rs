@@ -308,6 +308,8 @@ pub(crate) enum Grammar {
     Ip,
     /// Reporting programs that also have verbs which change something (`timedatectl`).
     Reports,
+    /// Reporting programs of which only a few command lines are known.
+    ReportList,
     /// `sysctl`: an operand with `=` changes a setting.
     Assigns,
     /// `script`, which runs a shell when it is given no command.
@@ -357,6 +359,8 @@ pub(crate) struct Entry {
     pub(crate) grammar: Option<Grammar>,
     /// The nested command runs on another machine or in a container.
     pub(crate) elsewhere: bool,
+    /// A word `@file`, wherever it stands, brings more words from that file.
+    pub(crate) response_files: bool,
     /// Language of an interpreter.
     pub(crate) language: Option<&'static str>,
     /// Command lines that are effects-Known and harmless.
@@ -390,6 +394,7 @@ pub(crate) struct EntryData {
     subcommands: bool,
     grammar: Option<Grammar>,
     elsewhere: bool,
+    response_files: bool,
     language: Option<String>,
     harmless: Vec<String>,
     not: Vec<String>,
@@ -443,6 +448,7 @@ impl EntryData {
             subcommands: self.subcommands,
             grammar: self.grammar,
             elsewhere: self.elsewhere,
+            response_files: self.response_files,
             language,
             harmless: self.harmless,
             not: self.not,

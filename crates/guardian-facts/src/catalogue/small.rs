@@ -120,16 +120,29 @@ pub(crate) fn variable_name(
     }
 }
 
-/// `man`: an operand with a slash is a file.
+/// `man` and `info`: an operand with a slash is a file, which is a program for the formatter: it can
+/// run commands and take in other files (`.so`). A dot makes a file of it for `info`.
 pub(crate) fn man(
-    _entry: &Entry,
+    entry: &Entry,
     scanned: &Scanned<'_>,
     _invocation: &Invocation<'_>,
     judgement: &mut Judgement,
 ) {
+    let is_name = |text: &str| {
+        !text.contains('/')
+            && !text.starts_with('.')
+            && (entry.name == "man" || !text.contains('.'))
+    };
     for word in &scanned.operands {
-        if word.as_literal().is_none_or(|text| text.contains('/')) {
+        if !word.as_literal().is_some_and(is_name) {
             judgement.read(word);
+            judgement.make_opaque(
+                "page-from-file",
+                format!(
+                    "`{}` may be a page of its own, which is code",
+                    word.display()
+                ),
+            );
         }
     }
 }

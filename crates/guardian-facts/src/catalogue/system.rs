@@ -1,9 +1,10 @@
 //! Programs of the system whose verbs or operands decide whether they report or change.
 
+use super::Catalogue;
 use super::scan::Scanned;
 use super::schema::Entry;
-use crate::Effect;
-use crate::command::{Invocation, Judgement, Nested};
+use crate::command::{Invocation, Judgement, Nested, Stdin};
+use crate::{AccessDetail, AccessKind, Effect};
 
 /// `ip OBJECT [VERB …]`: listing verbs report, `netns exec` runs a command, the rest changes.
 pub(crate) fn ip(
@@ -49,26 +50,110 @@ pub(crate) fn ip(
 pub(crate) fn reports(
     _entry: &Entry,
     scanned: &Scanned<'_>,
-    invocation: &Invocation<'_>,
+    _invocation: &Invocation<'_>,
     judgement: &mut Judgement,
 ) {
-    if !matches!(
-        invocation.name,
-        "timedatectl" | "hostnamectl" | "localectl" | "loginctl"
-    ) {
-        return;
-    }
-    let Some(verb) = scanned.operands.first() else {
-        return;
-    };
-    let reads = verb.as_literal().is_some_and(|text| {
-        text == "status"
-            || text.starts_with("show")
-            || text.starts_with("list")
-            || text.ends_with("-status")
+    let reads = scanned.operands.first().is_none_or(|verb| {
+        verb.as_literal().is_some_and(|text| {
+            text == "status"
+                || text.starts_with("show")
+                || text.starts_with("list")
+                || text.ends_with("-status")
+        })
     });
     if !reads {
         judgement.add(Effect::SystemChange);
+    }
+}
+
+/// What a listed program takes: a pattern of its flags and whether its operands are files.
+const REPORTS: &[(&str, &[&str], Operands)] = &[
+    ("sensors", &["-A", "-u", "-f", "-j"], Operands::None),
+    ("upower", &["-d", "-e"], Operands::None),
+    ("system_profiler", &["-json"], Operands::Names),
+    ("cpuid", &["-1", "-r"], Operands::None),
+    ("tload", &[], Operands::None),
+    ("slabtop", &["-o"], Operands::None),
+    ("dmidecode", &[], Operands::None),
+    (
+        "inxi",
+        &["-S", "-C", "-M", "-m", "-D", "-G"],
+        Operands::None,
+    ),
+    ("neofetch", &["--stdout"], Operands::None),
+    ("pmap", &["-x", "-q", "-d", "-p"], Operands::Names),
+    ("blkid", &[], Operands::Files),
+    ("nvidia-smi", &["-L", "-q"], Operands::None),
+    ("tput", &[], Operands::Names),
+    ("toe", &["-a"], Operands::None),
+    ("infocmp", &["-1", "-x"], Operands::Names),
+    ("getconf", &["-a"], Operands::Names),
+    ("locale", &["-a", "-m", "-k", "-c"], Operands::Names),
+    ("namei", &["-l", "-m", "-o", "-x"], Operands::Files),
+    ("getfacl", &["-p", "-c", "-n", "-t"], Operands::Files),
+    ("lsattr", &["-d", "-a", "-l", "-v"], Operands::Files),
+    ("getcap", &["-v"], Operands::Files),
+    ("runlevel", &[], Operands::None),
+    ("dpkg-architecture", &[], Operands::None),
+];
+
+/// What the operands of a reporting program are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Operands {
+    /// It takes none.
+    None,
+    /// Words without a slash: settings, terminals, process ids.
+    Names,
+    /// Files of which metadata is shown.
+    Files,
+}
+
+/// Reporting programs of which only a few command lines are known to do no more than that.
+pub(crate) fn report_list(
+    _catalogue: &Catalogue,
+    entry: &Entry,
+    invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    judgement.add(Effect::SystemQuery);
+    let name = invocation.name;
+    let (flags, operands) = REPORTS
+        .iter()
+        .find(|(listed, ..)| *listed == name)
+        .map_or((&[] as &[&str], Operands::None), |(_, flags, operands)| {
+            (*flags, *operands)
+        });
+    for word in invocation.args {
+        let prefix = word.literal_prefix();
+        let is_listed = word.as_literal().is_some_and(|text| flags.contains(&text))
+            || word.as_literal().is_some()
+                && entry.flags.iter().flat_map(|flag| &flag.names).any(|flag| {
+                    prefix
+                        .strip_prefix(flag.as_str())
+                        .is_some_and(|rest| rest.starts_with('='))
+                })
+                && name == "nvidia-smi";
+        let is_operand = match operands {
+            Operands::None => false,
+            Operands::Names => word
+                .as_literal()
+                .is_some_and(|text| !text.starts_with(['-', '.']) && !text.contains('/')),
+            Operands::Files => !prefix.is_empty() && !prefix.starts_with('-'),
+        };
+        match (is_listed, is_operand) {
+            (true, _) => {}
+            (false, true) if operands == Operands::Files => {
+                judgement.touch(word, AccessKind::List, AccessDetail::Plain);
+            }
+            (false, true) => {}
+            (false, false) => judgement.make_opaque(
+                "unknown-flag",
+                format!(
+                    "the catalogue does not list `{}` of `{name}`",
+                    word.display()
+                ),
+            ),
+        }
     }
 }
 
@@ -88,13 +173,20 @@ pub(crate) fn assigns(
     }
 }
 
-/// `script` without `-c` runs the user's shell on its input.
+/// `script` without `-c` runs the user's shell on its input. With one, its input is what is typed
+/// at the command's terminal: a pager runs what stands behind a `!`.
 pub(crate) fn script_session(
     _entry: &Entry,
     scanned: &Scanned<'_>,
-    _invocation: &Invocation<'_>,
+    invocation: &Invocation<'_>,
     judgement: &mut Judgement,
 ) {
+    if *invocation.stdin != Stdin::Empty {
+        judgement.make_opaque(
+            "terminal-input",
+            "its input is typed at a terminal, where a pager can run commands",
+        );
+    }
     if !scanned.has("-c") {
         judgement.add(Effect::RunsCode);
         judgement.nested.push(Nested::StdinShell);
@@ -109,10 +201,11 @@ pub(crate) fn tmux_format(
     judgement: &mut Judgement,
 ) {
     let values = scanned.flags.iter().flat_map(|used| &used.values);
-    if values
-        .chain(&scanned.operands)
-        .any(|word| word.as_literal().is_none_or(|text| text.contains("#(")))
-    {
+    // A semicolon at the end of any word begins another command of tmux.
+    if values.chain(&scanned.operands).any(|word| {
+        word.as_literal()
+            .is_none_or(|text| text.contains("#(") || text.contains(';'))
+    }) {
         judgement.make_opaque("format-runs", "a format may run shell text");
     }
 }

@@ -188,6 +188,29 @@ fn no_name_is_listed_twice() {
     }
 }
 
+/// Of two lines for one flag the first would count, silently: `git config --local = value` once
+/// made a query of every change.
+#[test]
+fn no_flag_is_listed_with_two_meanings() {
+    let mut faults = Vec::new();
+    for (family, name, entry) in entries() {
+        let entry = entry.unwrap();
+        let mut seen = std::collections::BTreeMap::new();
+        for flag in &entry.flags {
+            for spelling in &flag.names {
+                let first = seen.entry(spelling).or_insert(flag);
+                let same = first.values == flag.values
+                    && first.optional == flag.optional
+                    && first.marks == flag.marks;
+                if !same {
+                    faults.push(format!("{family}: `{name} {spelling}`"));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 #[test]
 fn every_family_is_valid_toml_as_a_whole() {
     for (family, text) in FAMILIES {

@@ -2,7 +2,9 @@
 //! (SPEC §6.1): read-only git is only known to be read-only when nothing in it names a program.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use super::git_index::{Index, ObjectFormat};
 use super::reader::Reader;
 use super::values::State;
 use crate::command::Condition;
@@ -12,6 +14,67 @@ use crate::{CodeFile, FileKind};
 const MAX_CONFIG: usize = 64 * 1024;
 /// Entries of the hooks directory that are looked at.
 const MAX_HOOKS: usize = 256;
+/// Largest index that is read, in bytes: some 200 000 files.
+const MAX_INDEX: usize = 32 * 1024 * 1024;
+
+/// The workspace's own repository, of which nothing runs code.
+#[derive(Debug)]
+pub(super) struct Repository {
+    /// Its work tree.
+    pub(super) workspace: PathBuf,
+    /// Its git directory.
+    pub(super) git: PathBuf,
+    /// The tracked files.
+    pub(super) index: Index,
+}
+
+/// Which hooks a command may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hooks {
+    /// Any: it records something.
+    All,
+    /// Those that a command runs which only reads: `git status` writes the index when it finds
+    /// that only dates have changed.
+    OfReaders,
+}
+
+/// Hooks that only a change of the repository runs. Everything that is not listed here may run
+/// when git reads (`post-index-change`, `fsmonitor-watchman`, what a later git adds).
+const HOOKS_OF_CHANGES: &[&str] = &[
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "pre-commit",
+    "pre-merge-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "pre-rebase",
+    "post-checkout",
+    "post-merge",
+    "pre-push",
+    "pre-receive",
+    "update",
+    "proc-receive",
+    "post-receive",
+    "post-update",
+    "push-to-checkout",
+    "pre-auto-gc",
+    "post-rewrite",
+    "sendemail-validate",
+    "p4-changelist",
+    "p4-prepare-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+];
+
+/// A file of this name in the hooks directory may be run by a command that only reads. No hook has
+/// a dot in its name (`pre-commit.legacy`, `husky.sh`) or is in capitals (`README`).
+fn may_run_on_reading(name: &str) -> bool {
+    !HOOKS_OF_CHANGES.contains(&name)
+        && !name.contains('.')
+        && name.bytes().any(|byte| byte.is_ascii_lowercase())
+}
 
 /// `section.key` and `section.*.key` that name no program and lead nowhere else. Everything that
 /// is not listed makes the config unclean.
@@ -137,25 +200,77 @@ impl Reader<'_> {
         let result = self.repository(state);
         match (condition, result) {
             (_, Err(reason)) => self.opaque(index, "git-config", reason),
-            (Condition::CleanGitConfig, Ok(_)) => {}
-            (Condition::UnchangedGitHooks, Ok(git)) => self.hooks(index, &git),
+            (Condition::CleanGitConfig, Ok(repository)) => {
+                self.hooks(index, &repository.git, Hooks::OfReaders);
+            }
+            (Condition::UnchangedGitHooks, Ok(repository)) => {
+                self.hooks(index, &repository.git, Hooks::All);
+            }
         }
     }
 
-    /// The git directory that git would find from here, when it is the workspace's own and clean.
-    fn repository(&mut self, state: &State) -> Result<PathBuf, String> {
+    /// The repository that git would find from here, when it is the workspace's own and clean.
+    pub(super) fn repository(&mut self, state: &State) -> Result<Rc<Repository>, String> {
         let Some(cwd) = state.cwd.as_deref() else {
             return Err("in which repository git runs is not known".to_owned());
         };
         if let Some(known) = self.repositories.get(cwd) {
             return known.clone();
         }
-        let answer = self.look_at_repository(cwd);
+        let answer = self
+            .find_repository(cwd)
+            .and_then(|(workspace, git)| self.repository_of(&workspace, git));
         self.repositories.insert(cwd.to_path_buf(), answer.clone());
         answer
     }
 
-    fn look_at_repository(&self, cwd: &Path) -> Result<PathBuf, String> {
+    /// The workspace's own repository, looked at once.
+    fn repository_of(&mut self, workspace: &Path, git: PathBuf) -> Result<Rc<Repository>, String> {
+        if let Some(known) = self.repositories.get(&git) {
+            return known.clone();
+        }
+        let answer = self.look_at_repository(workspace, &git).map(Rc::new);
+        self.repositories.insert(git, answer.clone());
+        answer
+    }
+
+    fn look_at_repository(&self, workspace: &Path, git: &Path) -> Result<Repository, String> {
+        let format = self.look_at_config(git)?;
+        self.look_at_submodules(workspace, git)?;
+        let index = self.read_index(git, format)?;
+        for entry in index.entries.iter().filter(|entry| entry.is_gitlink()) {
+            let inside = workspace.join(&entry.path).join(".git");
+            if self.cx.probe.resolve(&inside).kind.is_some() {
+                return Err(format!(
+                    "the submodule `{}` has a repository of its own",
+                    entry.path
+                ));
+            }
+        }
+        Ok(Repository {
+            workspace: workspace.to_owned(),
+            git: git.to_owned(),
+            index,
+        })
+    }
+
+    /// The list of tracked files. Without one nothing is tracked.
+    fn read_index(&self, git: &Path, format: ObjectFormat) -> Result<Index, String> {
+        let path = git.join("index");
+        let Some(content) = self.cx.probe.read_file(&path, MAX_INDEX) else {
+            return match self.cx.probe.resolve(&path).kind {
+                None => Ok(Index::default()),
+                Some(_) => Err("the repository's index cannot be read".to_owned()),
+            };
+        };
+        if content.size > MAX_INDEX as u64 {
+            return Err("the repository's index is too large to be read".to_owned());
+        }
+        Index::parse(&content.head, format)
+    }
+
+    /// The workspace and its own git directory, when git would find that one from here.
+    fn find_repository(&self, cwd: &Path) -> Result<(PathBuf, PathBuf), String> {
         let probe = self.cx.probe;
         let Some(workspace) = self.cx.roots.workspace.as_deref() else {
             return Err("the session has no workspace".to_owned());
@@ -189,10 +304,7 @@ impl Reader<'_> {
                 }
                 None => {}
                 Some(FileKind::Directory) if directory == workspace && found.path == git => {
-                    return self
-                        .look_at_config(&git)
-                        .and_then(|()| self.look_at_submodules(workspace, &git))
-                        .map(|()| git);
+                    return Ok((workspace.to_owned(), git));
                 }
                 Some(_) => {
                     return Err(format!(
@@ -235,7 +347,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn look_at_config(&self, git: &Path) -> Result<(), String> {
+    fn look_at_config(&self, git: &Path) -> Result<ObjectFormat, String> {
         let probe = self.cx.probe;
         for name in [
             "commondir",
@@ -249,7 +361,7 @@ impl Reader<'_> {
         let config = git.join("config");
         let Some(content) = probe.read_file(&config, MAX_CONFIG) else {
             return match probe.resolve(&config).kind {
-                None => Ok(()),
+                None => Ok(ObjectFormat::Sha1),
                 Some(_) => Err("the repository's config cannot be read".to_owned()),
             };
         };
@@ -259,10 +371,17 @@ impl Reader<'_> {
         let Ok(text) = String::from_utf8(content.head) else {
             return Err("the repository's config is not text".to_owned());
         };
-        check(&text)
+        check(&text)?;
+        let text = text.to_ascii_lowercase();
+        let longer = text.contains("objectformat") && text.contains("sha256");
+        Ok(if longer {
+            ObjectFormat::Sha256
+        } else {
+            ObjectFormat::Sha1
+        })
     }
 
-    fn hooks(&mut self, index: usize, git: &Path) {
+    fn hooks(&mut self, index: usize, git: &Path, which: Hooks) {
         let directory = git.join("hooks");
         let names = match self.cx.probe.list(&directory, MAX_HOOKS) {
             Some(names) => names,
@@ -276,9 +395,14 @@ impl Reader<'_> {
                 return;
             }
         };
+        if names.len() >= MAX_HOOKS {
+            self.opaque(index, "git-hooks", "the repository has too many hooks");
+            return;
+        }
         let live: Vec<String> = names
             .into_iter()
             .filter(|name| !name.ends_with(".sample"))
+            .filter(|name| which == Hooks::All || may_run_on_reading(name))
             .collect();
         if live.is_empty() {
             return;

@@ -74,6 +74,9 @@ impl Reader<'_> {
         for condition in &judgement.conditions {
             self.condition(index, *condition, &state);
         }
+        for files in &judgement.git_files {
+            self.git_files(index, files, &state);
+        }
         let beneath = judgement.nested_beneath.then(|| judgement.walk.clone());
         for nested in &judgement.nested {
             let scope = |scope: &mut super::reader::Scope| {

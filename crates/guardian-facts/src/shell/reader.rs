@@ -111,7 +111,7 @@ pub(super) struct Reader<'a> {
     /// Files that a command wrote from the network.
     pub(super) downloaded: BTreeSet<PathBuf>,
     /// Repositories that were looked at, by working directory.
-    pub(super) repositories: BTreeMap<PathBuf, Result<PathBuf, String>>,
+    pub(super) repositories: BTreeMap<PathBuf, Result<Rc<super::git_config::Repository>, String>>,
     /// Kinds of unknown parts by their written text, for words that come back from the catalogue.
     pub(super) kinds: BTreeMap<String, Kind>,
     /// Names of which an outer value may show again: unset by a callee, or assigned past a local.
