@@ -282,6 +282,9 @@ pub struct CommandFact {
     pub wrapper: bool,
     /// It reads, lists or searches recursively beneath a directory where secret files could be.
     pub walks: bool,
+    /// Why the environment that a command which runs code of the project gets is not the session's
+    /// own (`export TOOL=./x; make`, `env -i make`); `None` when it is, or for other commands.
+    pub environment: Option<String>,
     /// Where.
     pub span: Span,
 }

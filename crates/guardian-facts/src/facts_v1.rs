@@ -376,6 +376,9 @@ pub struct CommandV1 {
     /// Reads recursively where secret files could be.
     #[serde(default, skip_serializing_if = "is_false")]
     pub walks: bool,
+    /// Why a command that runs code of the project gets another environment than the session's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
     /// Index of the command that feeds it through a pipe.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piped_from: Option<usize>,
@@ -422,6 +425,7 @@ impl From<&CommandFact> for CommandV1 {
             elsewhere: command.place.elsewhere,
             wrapper: command.wrapper,
             walks: command.walks,
+            environment: command.environment.clone(),
             piped_from: command.place.piped_from,
             inside: command.place.inside,
             conditional: command.place.conditional,

@@ -167,14 +167,6 @@ impl Reader<'_> {
             }
             (_, value) => value,
         };
-        if super::execution_variables::changes_execution(name, known.as_deref())
-            && !matches!(
-                name,
-                "PWD" | "OLDPWD" | "HOME" | "TMPDIR" | "IFS" | "CDPATH" | "GLOBIGNORE"
-            )
-        {
-            state.tainted = Some(Rc::from(format!("`{name}` was changed")));
-        }
         state.set(name, value);
     }
 
@@ -182,9 +174,6 @@ impl Reader<'_> {
     pub(super) fn assign_stubborn(&mut self, name: &str, state: &mut State) {
         if name == "IFS" {
             state.splits_unknown = true;
-        }
-        if super::execution_variables::changes_execution(name, None) {
-            state.tainted = Some(Rc::from(format!("`{name}` was changed")));
         }
         state.set(
             name,
@@ -246,15 +235,11 @@ impl Reader<'_> {
                 if let Some((array, _)) = text.split_once('[')
                     && super::expand::is_name(array)
                 {
-                    if super::execution_variables::changes_execution(array, None) {
-                        state.tainted = Some(Rc::from(format!("`{array}` was changed")));
-                    }
                     self.set_element(array, state);
                 }
             }
             None => {
-                state.forget();
-                state.tainted = Some(Rc::from("a variable that is not known was changed"));
+                state.forget_named();
             }
         }
     }
@@ -280,6 +265,7 @@ impl Reader<'_> {
                     let declared = written.trim_end_matches("=(…)").to_owned();
                     self.note_local(name, &flags, &declared, state);
                     self.attributes(&flags, &declared, state);
+                    hand_on(name, &flags, &declared, state);
                     if flags.contains('r') || name == "readonly" {
                         self.make_stubborn(&declared, state);
                     }
@@ -290,8 +276,7 @@ impl Reader<'_> {
                 } else {
                     self.variable_name(word, span, state);
                     self.partial_at(span, "variable-name", "a declared name is not known");
-                    state.forget();
-                    state.tainted = Some(Rc::from("a variable that is not known was changed"));
+                    state.forget_named();
                 }
                 continue;
             };
@@ -307,7 +292,7 @@ impl Reader<'_> {
                 None if literal.is_some() => (head.clone(), None),
                 None => {
                     self.partial_at(span, "variable-name", "a declared name is not known");
-                    state.forget();
+                    state.forget_named();
                     continue;
                 }
             };
@@ -315,16 +300,14 @@ impl Reader<'_> {
             let declared = declared.trim_end_matches('+').to_owned();
             if flags.contains('n') && name != "export" {
                 self.partial_at(span, "nameref", "a name that stands for another variable");
-                state.forget();
+                state.forget_named();
                 continue;
             }
             if !super::expand::is_name(&declared) {
                 self.variable_name(&values::literal(&declared), span, state);
                 let array = declared.split('[').next().unwrap_or("").to_owned();
-                if super::execution_variables::changes_execution(&array, None) {
-                    state.tainted = Some(Rc::from(format!("`{array}` was changed")));
-                }
                 self.set_element(&array, state);
+                hand_on(name, &flags, &array, state);
                 continue;
             }
             self.note_local(name, &flags, &declared, state);
@@ -343,8 +326,7 @@ impl Reader<'_> {
                 state.set(&declared, Value::Unset);
             }
             if let Some(value) = value {
-                let changes =
-                    super::execution_variables::changes_execution(&declared, known.as_deref());
+                let changes = super::environment::changes_execution(&declared, known.as_deref());
                 let fact = Assignment {
                     name: declared.clone(),
                     value: values::to_word(&value, span),
@@ -397,6 +379,7 @@ impl Reader<'_> {
             } else if flags.contains('A') {
                 state.set(&declared, Value::Associative);
             }
+            hand_on(name, &flags, &declared, state);
             if flags.contains('r') || name == "readonly" {
                 self.make_stubborn(&declared, state);
             }
@@ -443,7 +426,7 @@ impl Reader<'_> {
             name == "local" || (matches!(name, "declare" | "typeset") && !flags.contains('g'));
         let conditional = self.scope.conditional;
         if local && let Some(frame) = self.frames.last_mut() {
-            let value = state.variables.get(declared).cloned();
+            let value = state.assigned(declared).cloned();
             frame.locals.push((
                 declared.to_owned(),
                 value,
@@ -507,7 +490,7 @@ impl Reader<'_> {
                     names += 1;
                     self.set_named(word, kind, call.span, state);
                     if values::may_split(word) {
-                        state.forget();
+                        state.forget_named();
                     }
                 }
             }
@@ -577,9 +560,6 @@ impl Reader<'_> {
             self.variable_name(&values::literal(&name), call.span, state);
         }
         self.set_element(&name, state);
-        if super::execution_variables::changes_execution(&name, None) {
-            state.tainted = Some(Rc::from(format!("`{name}` was changed")));
-        }
     }
 
     /// `test -v name`, and words that could become one.
@@ -620,5 +600,28 @@ impl Reader<'_> {
         if first_unknown && call.argv.len() == if closing { 4 } else { 3 } {
             self.partial_at(span, "test-words", "the operator of a test is not known");
         }
+    }
+}
+
+/// What a declaration says of the variable's place in the environment of programs.
+fn hand_on(builtin: &str, flags: &str, declared: &str, state: &mut State) {
+    let (mut added, mut removed) = (String::new(), String::new());
+    let mut on = true;
+    for letter in flags.chars() {
+        match letter {
+            '-' | '+' => on = letter == '-',
+            _ if on => added.push(letter),
+            _ => removed.push(letter),
+        }
+    }
+    let takes_back = builtin == "export" && added.contains('n');
+    if takes_back || removed.contains('x') {
+        state.environment.withhold(declared);
+    } else if builtin == "export" || added.contains('x') {
+        state.export(declared);
+    }
+    if added.contains(['a', 'A']) && super::environment::may_come_from_outside(declared) {
+        // Programs get no arrays.
+        state.environment.withhold(declared);
     }
 }

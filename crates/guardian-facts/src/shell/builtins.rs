@@ -262,7 +262,7 @@ impl Reader<'_> {
                         }
                         _ => {
                             self.variable_name(word, span, &mut state);
-                            state.forget();
+                            state.forget_named();
                         }
                     }
                 }
@@ -335,7 +335,7 @@ impl Reader<'_> {
                 }
                 state.set_unknown("OPTARG", Kind::Any);
                 if call.argv.iter().any(|word| values::may_split(word)) {
-                    state.forget();
+                    state.forget_named();
                 }
             }
             Builtin::Wait => {
@@ -356,7 +356,7 @@ impl Reader<'_> {
                             None => self.variable_name(word, span, &mut state),
                         }
                     }
-                    state.forget();
+                    state.forget_named();
                 }
             }
             Builtin::Enable => {
@@ -377,7 +377,7 @@ impl Reader<'_> {
                             .is_some_and(|text| text.starts_with('-') && text.contains('p'))
                 });
                 if renames {
-                    state.tainted = Some(Rc::from("`hash` may have renamed programs"));
+                    state.environment.taint("`hash` may have renamed programs");
                     self.opaque(index, "hash", "it changes what names run");
                 }
             }
@@ -471,12 +471,14 @@ impl Reader<'_> {
         });
         let mut changed = state.clone();
         changed.cwd = new;
-        changed.set_unknown("OLDPWD", Kind::Benign);
-        if let Some(old) = state.cwd.as_ref().and_then(|cwd| cwd.to_str()) {
-            changed.set("OLDPWD", Value::Scalar(Rc::new(values::literal(old))));
-        }
-        if state.variables.contains_key("PWD") {
-            changed.set_unknown("PWD", Kind::Benign);
+        let old = match state.cwd.as_ref().and_then(|cwd| cwd.to_str()) {
+            Some(old) => values::literal(old),
+            None => vec![values::unknown("$OLDPWD", Kind::Benign)],
+        };
+        changed.set_directory("OLDPWD", Value::Scalar(Rc::new(old)));
+        if state.assigned("PWD").is_some() {
+            let new = vec![values::unknown("$PWD", Kind::Benign)];
+            changed.set_directory("PWD", Value::Scalar(Rc::new(new)));
         }
         if exists {
             Flow {
@@ -541,7 +543,9 @@ impl Reader<'_> {
         let shown = values::to_word(text, span).display();
         self.scan_unread(&shown, Origin::Fixed(span), &state);
         state.forget();
-        state.tainted = Some(Rc::from("text that is not known ran in this shell"));
+        state
+            .environment
+            .taint("text that is not known ran in this shell");
         Flow::both(state)
     }
 
@@ -598,7 +602,7 @@ impl Reader<'_> {
                 format!("it runs the file `{shown}` in this shell"),
             );
             state.forget();
-            state.tainted = Some(Rc::from("a file ran in this shell"));
+            state.environment.taint("a file ran in this shell");
             // What it defines may stand behind any name.
             self.partial_at(
                 call.span,
@@ -726,6 +730,9 @@ impl Reader<'_> {
             let Some(flag) = values::as_literal(word).filter(|text| text.starts_with('-')) else {
                 break;
             };
+            if flag.contains('c') {
+                state.environment.clear();
+            }
             if flag.ends_with('a') && flag.len() > 1 {
                 rest = rest.into_iter().skip(1).collect();
             } else if flag.contains('a') {

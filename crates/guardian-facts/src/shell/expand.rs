@@ -1,6 +1,7 @@
 //! Expansion of words: from pieces as written to fields as the program would get them.
 
 use super::braces;
+use super::environment::Inherited;
 use super::parser::{Origin, Parser};
 use super::reader::Reader;
 use super::syntax::{Piece, WordNode};
@@ -211,7 +212,13 @@ impl Reader<'_> {
         }
         let (user, after) = rest.split_at(length);
         let value = match user {
-            "" => self.variable("HOME", state),
+            "" => match self.variable("HOME", state) {
+                // Without the variable bash asks the user database.
+                empty if empty.is_empty() && !is_empty_text(state.get("HOME")) => {
+                    values::literal(self.cx.roots.home.to_str().unwrap_or(""))
+                }
+                value => value,
+            },
             "+" => self.variable("PWD", state),
             "-" => self.variable("OLDPWD", state),
             _ => vec![unknown(&format!("~{user}"), Kind::Benign)],
@@ -362,6 +369,15 @@ impl Reader<'_> {
 
     fn environment(&self, name: &str, state: &State) -> Text {
         let roots = self.cx.roots;
+        let handed_on = matches!(name, "HOME" | "PI_SCRATCH_DIR" | "GUARDIAN_SCRATCH_DIR");
+        match state.environment.inherited {
+            Inherited::Cleared if handed_on => return Text::new(),
+            // A home directory it has in any case.
+            Inherited::Unknown if handed_on && name != "HOME" => {
+                return vec![unknown(&format!("${name}"), Kind::Benign)];
+            }
+            _ => {}
+        }
         let path = match name {
             "HOME" => Some(roots.home.as_path()),
             "PWD" => match &state.cwd {
@@ -386,6 +402,11 @@ impl Reader<'_> {
             Err(problem) => self.partial(&problem),
         }
     }
+}
+
+/// The variable is set, to nothing.
+fn is_empty_text(value: Option<Value>) -> bool {
+    matches!(value, Some(Value::Scalar(_) | Value::Array(_)))
 }
 
 /// `"$@"` and `"${a[@]}"` alone make no field when there are no elements.

@@ -98,17 +98,12 @@ impl Reader<'_> {
                         self.assign_stubborn(name, &mut ended);
                         continue;
                     }
-                    let now = ended.variables.get(name).cloned();
+                    let now = ended.assigned(name).cloned();
                     if *conditional && now != *value {
                         ended.set_unknown(name, Kind::Any);
                         continue;
                     }
-                    match value {
-                        Some(value) => ended.set(name, value.clone()),
-                        None => {
-                            Rc::make_mut(&mut ended.variables).remove(name);
-                        }
-                    }
+                    ended.restore(name, value.as_ref(), &state.environment);
                 }
                 if generic {
                     ended.forget();

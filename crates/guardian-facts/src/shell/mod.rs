@@ -17,7 +17,7 @@ mod braces;
 mod builtins;
 mod census;
 mod control;
-mod execution_variables;
+mod environment;
 mod expand;
 mod fork_bomb;
 mod functions;
@@ -41,6 +41,7 @@ mod summary;
 mod syntax;
 mod values;
 mod work;
+mod wrappers;
 
 use std::path::Path;
 use std::rc::Rc;

@@ -77,6 +77,9 @@ impl Reader<'_> {
         for files in &judgement.git_files {
             self.git_files(index, files, &state);
         }
+        if !judgement.nested.is_empty() {
+            self.handed_on(index, &mut state);
+        }
         let beneath = judgement.nested_beneath.then(|| judgement.walk.clone());
         for nested in &judgement.nested {
             let scope = |scope: &mut super::reader::Scope| {
@@ -195,15 +198,17 @@ impl Reader<'_> {
                         );
                     }
                     if assignment.changes_execution
-                        || super::execution_variables::changes_execution(
+                        || super::environment::changes_execution(
                             &assignment.name,
                             assignment.value.as_literal(),
                         )
                     {
                         let reason = format!("`{}` was changed", assignment.name);
-                        self.opaque(index, "execution-variable", reason.clone());
-                        inner.tainted = Some(Rc::from(reason));
+                        self.opaque(index, "execution-variable", reason);
                     }
+                    let value = self.recall(&assignment.value);
+                    inner.set(&assignment.name, Value::Scalar(Rc::new(value)));
+                    inner.export(&assignment.name);
                 }
                 let argv: Vec<Text> = argv
                     .iter()
@@ -386,16 +391,20 @@ impl Reader<'_> {
             return;
         };
         let mut inner = State::new(state.cwd.as_deref());
-        inner.tainted.clone_from(&state.tainted);
+        inner.environment = state.environment.clone();
+        inner.environment.exports_all = false;
         inner.positional = None;
         inner.all_unknown = state.all_unknown;
-        for (name, value) in state.variables.iter() {
+        for (name, value) in state.all_assigned() {
             // Whether it is exported is not followed.
             let kind = match value {
                 Value::Scalar(text) if values::worst(text).is_none() => Kind::Benign,
                 _ => Kind::Any,
             };
-            inner.set_unknown(name, kind);
+            inner.inherit(name, kind);
+        }
+        for name in state.environment.withheld() {
+            inner.inherit(name, Kind::Benign);
         }
         if elsewhere {
             inner.cwd = None;

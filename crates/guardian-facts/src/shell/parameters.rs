@@ -129,7 +129,7 @@ impl Reader<'_> {
     fn plain_values(&mut self, parameter: &Parameter, state: &State) -> Vec<Text> {
         let name = parameter.name.as_str();
         let written = &parameter.written;
-        if INTEGERS.contains(&name) && state.variables.get(name).is_none() {
+        if INTEGERS.contains(&name) && state.assigned(name).is_none() {
             return vec![vec![unknown(written, Kind::Integer)]];
         }
         if matches!(name, "@" | "*") {

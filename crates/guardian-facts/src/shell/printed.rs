@@ -27,7 +27,7 @@ pub(super) fn printed(
         may_be_empty: kind != Kind::Integer,
         may_split: false,
     };
-    if state.tainted.is_some() || reader.facts.reading == Reading::Partial && remote {
+    if state.environment.tainted.is_some() || reader.facts.reading == Reading::Partial && remote {
         return general(kind);
     }
     let [statement] = list.statements.as_slice() else {

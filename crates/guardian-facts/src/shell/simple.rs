@@ -91,6 +91,7 @@ impl Reader<'_> {
         let mut inner = state;
         for (assignment, (name, value)) in assignments.iter().zip(&changes) {
             self.assign(name, value.clone(), assignment.span, &mut inner);
+            inner.export(name);
         }
         let call = Call {
             argv,
@@ -101,6 +102,7 @@ impl Reader<'_> {
         };
         let not_run = call.redirects.may_fail().then(|| before.clone());
         let may_stay = !changes.is_empty() && self.may_keep_assignments(&call, &inner);
+        let entered = inner.clone();
         let outer = self.prefixed.len();
         self.prefixed
             .extend(changes.iter().map(|(name, _)| name.clone()));
@@ -117,24 +119,24 @@ impl Reader<'_> {
         // variables may keep them, so the name is unknown then.
         let mut restore = |ended: Option<State>| {
             ended.map(|mut ended| {
-                let tainted = ended.tainted.take();
-                for (name, _) in &changes {
-                    if may_stay || self.revealed.contains(name) {
-                        self.assign_stubborn(name, &mut ended);
-                        continue;
+                if !may_stay {
+                    // What the command itself changed stays (`IFS= read PATH`).
+                    let (now, entry) = (&mut ended.environment, &entered.environment);
+                    if now.tainted == entry.tainted {
+                        now.tainted.clone_from(&before.environment.tainted);
                     }
-                    match before.variables.get(name) {
-                        Some(value) => ended.set(name, value.clone()),
-                        None => {
-                            Rc::make_mut(&mut ended.variables).remove(name);
-                        }
+                    if now.unsettled == entry.unsettled {
+                        now.unsettled.clone_from(&before.environment.unsettled);
                     }
-                }
-                if may_stay {
-                    ended.tainted = tainted.or(ended.tainted);
-                } else {
-                    ended.tainted.clone_from(&before.tainted);
                     ended.splits_unknown = before.splits_unknown;
+                }
+                for (name, _) in &changes {
+                    let reassigned = ended.assigned(name) != entered.assigned(name);
+                    if may_stay || reassigned || self.revealed.contains(name) {
+                        self.assign_stubborn(name, &mut ended);
+                    } else {
+                        ended.restore(name, before.assigned(name), &before.environment);
+                    }
                 }
                 ended
             })
@@ -198,9 +200,6 @@ impl Reader<'_> {
         }
         if node.subscript.is_some() {
             if lasting {
-                if super::execution_variables::changes_execution(&node.name, None) {
-                    state.tainted = Some(Rc::from(format!("`{}` was changed", node.name)));
-                }
                 self.set_element(&node.name, state);
             }
         } else if lasting {
@@ -210,7 +209,7 @@ impl Reader<'_> {
             Value::Scalar(text) => values::as_literal(text).map(str::to_owned),
             _ => None,
         };
-        let changes = super::execution_variables::changes_execution(&node.name, whole.as_deref());
+        let changes = super::environment::changes_execution(&node.name, whole.as_deref());
         self.remember(&shown);
         let fact = Assignment {
             name: node.name.clone(),
@@ -328,7 +327,9 @@ impl Reader<'_> {
                 "an unknown command may be any builtin",
             );
             after.forget();
-            after.tainted = Some(Rc::from("an unknown command ran in this shell"));
+            after
+                .environment
+                .taint("an unknown command ran in this shell");
         }
         Flow::both(after)
     }
@@ -390,6 +391,7 @@ impl Reader<'_> {
             effects: Vec::new(),
             wrapper: false,
             walks: false,
+            environment: None,
             span: call.span,
         });
         let inside = self.scope.inside;
@@ -469,11 +471,19 @@ impl Reader<'_> {
         if name.contains('/') {
             self.written_path(index, name, state);
         }
-        if let Some(reason) = &state.tainted {
+        if let Some(reason) = &state.environment.tainted {
             let reason = format!("{reason}, so `{base}` may be another program");
+            self.opaque(index, "execution-variable", reason);
+        } else if let Some(reason) = &state.environment.unsettled {
+            let reason = format!("{reason}, so `{base}` may read other settings");
             self.opaque(index, "execution-variable", reason);
         }
         self.apply(index, &judgement, &input, state);
+        if let Some(fact) = self.facts.commands.get_mut(index)
+            && (fact.has(Effect::RunsProjectCode) || fact.has(Effect::RunsCode))
+        {
+            fact.environment = state.environment_change();
+        }
         if input.own_script {
             self.takes_from_script(index, base);
         }

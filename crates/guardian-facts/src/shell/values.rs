@@ -8,6 +8,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::bounds;
+use super::environment::Environment;
 use super::syntax::Command;
 use crate::{Span, Word, WordPart};
 
@@ -182,7 +183,8 @@ impl PartialEq for Functions {
 /// Everything that is followed at one point of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
-    pub(super) variables: Rc<BTreeMap<String, Value>>,
+    /// Written by [`Self::set`] alone, which sees to what a change means for programs.
+    variables: Rc<BTreeMap<String, Value>>,
     /// Variables that are not listed may hold anything (else: what the environment gives them).
     pub(super) all_unknown: bool,
     /// `$1 …`; `None` when unknown.
@@ -193,8 +195,8 @@ pub(super) struct State {
     pub(super) integers: Rc<BTreeSet<String>>,
     /// `IFS` may not be blank, tab and newline.
     pub(super) splits_unknown: bool,
-    /// Why programs that are started from here on may not be what their names say.
-    pub(super) tainted: Option<Rc<str>>,
+    /// What programs get.
+    pub(super) environment: Environment,
     /// `shopt -s lastpipe` may be on.
     pub(super) lastpipe: bool,
     /// Variables that do not simply take what is assigned to them: read-only ones, and those whose
@@ -214,7 +216,7 @@ impl State {
             functions: Rc::default(),
             integers: Rc::default(),
             splits_unknown: false,
-            tainted: None,
+            environment: Environment::new(),
             lastpipe: false,
             stubborn: Rc::default(),
             stdin_replaced: false,
@@ -230,7 +232,75 @@ impl State {
         self.splits_unknown = true;
     }
 
+    /// [`Self::forget`], because a variable that is not known was changed.
+    pub(super) fn forget_named(&mut self) {
+        self.forget();
+        self.environment
+            .taint("a variable that is not known was changed");
+    }
+
+    /// Gives a variable a value. Everything that assigns ends here.
     pub(super) fn set(&mut self, name: &str, value: Value) {
+        let known = match &value {
+            Value::Scalar(text) => as_literal(text),
+            Value::Unset => Some(""),
+            Value::Array(_) | Value::Associative => None,
+        };
+        self.environment.assigned(name, known);
+        self.put(name, value);
+    }
+
+    /// `PWD` and `OLDPWD` as `cd` sets them: programs do not go by them.
+    pub(super) fn set_directory(&mut self, name: &str, value: Value) {
+        self.put(name, value);
+    }
+
+    /// A variable of the shell that started this one, in the state of this one: what it means for
+    /// programs is in the environment that was handed on.
+    pub(super) fn inherit(&mut self, name: &str, kind: Kind) {
+        self.put(
+            name,
+            Value::Scalar(Rc::new(vec![unknown(&format!("${name}"), kind)])),
+        );
+    }
+
+    /// The variable is again what it was in `before`.
+    pub(super) fn restore(&mut self, name: &str, value: Option<&Value>, before: &Environment) {
+        self.environment.restore(name, before);
+        match value {
+            Some(value) => self.put(name, value.clone()),
+            None => {
+                Rc::make_mut(&mut self.variables).remove(name);
+            }
+        }
+    }
+
+    /// The text exports the variable.
+    pub(super) fn export(&mut self, name: &str) {
+        let has_changed = self.all_unknown || self.variables.contains_key(name);
+        self.environment.export(name, has_changed);
+    }
+
+    /// Why the environment of a program started here is not the session's own; `None` when it is.
+    pub(super) fn environment_change(&self) -> Option<String> {
+        let change = self.environment.change();
+        change.or_else(|| {
+            self.all_unknown
+                .then(|| "what was changed is not known".to_owned())
+        })
+    }
+
+    /// What the text made of a variable; `None` when it left it alone.
+    pub(super) fn assigned(&self, name: &str) -> Option<&Value> {
+        self.variables.get(name)
+    }
+
+    /// All variables that the text gave a value.
+    pub(super) fn all_assigned(&self) -> impl Iterator<Item = (&String, &Value)> {
+        self.variables.iter()
+    }
+
+    fn put(&mut self, name: &str, value: Value) {
         let full = self.variables.len() >= bounds::MAX_VARIABLES;
         let long = match &value {
             Value::Scalar(text) => length(text) > bounds::MAX_VALUE,
@@ -321,7 +391,7 @@ impl State {
                 Rc::new(self.integers.union(&other.integers).cloned().collect())
             },
             splits_unknown: self.splits_unknown || other.splits_unknown,
-            tainted: self.tainted.or(other.tainted),
+            environment: self.environment.join(other.environment),
             lastpipe: self.lastpipe || other.lastpipe,
             stubborn: if self.stubborn == other.stubborn {
                 self.stubborn

@@ -95,6 +95,7 @@ fn every_kind_of_fact() {
         effects: vec![Effect::Network, Effect::RunsCode],
         wrapper: true,
         walks: true,
+        environment: None,
         span,
     };
     let facts = Facts {

@@ -460,3 +460,131 @@ async fn the_card_shows_what_changed_since_a_command_was_accepted() {
     assert!(notes.iter().any(|note| note == "- test: jest"), "{notes:?}");
     assert!(notes.iter().any(|note| note == "+ test: evil"), "{notes:?}");
 }
+
+/// Everything that gives a variable a value, with the name and the value that it gives.
+const ASSIGNING: &[&str] = &[
+    "read NAME <<< ./e",
+    "IFS= read -r NAME <<< ./e",
+    "X=1 read NAME <<< ./e",
+    "read -a NAME <<< ./e",
+    "mapfile NAME <<< ./e",
+    "for NAME in ./e; do :; done",
+    "for NAME in $(ls); do :; done",
+    "select NAME in ./e; do break; done <<< 1",
+    ": ${NAME:=./e}",
+    ": ${NAME=./e}",
+    "printf -v NAME ./e",
+    "let NAME=1",
+    "(( NAME = 1 ))",
+    ": $(( NAME++ ))",
+    "getopts a NAME -a",
+    "exec {NAME}>/dev/null",
+    "coproc NAME { :; }",
+    "wait -p NAME",
+    "NAME=./e",
+    "NAME+=./e",
+    "NAME[0]=./e",
+    "declare NAME=./e",
+    "declare -g NAME=./e",
+    "readonly NAME=./e",
+    "unset NAME",
+    "unset -v NAME",
+    "declare -n r=NAME; r=./e",
+    "x=NAME; : ${!x:=./e}",
+    "x=NAME; printf -v $x ./e",
+    "f() { NAME=./e; }; f",
+    "f() { local y; NAME=./e; }; f",
+    "if true; then NAME=./e; fi",
+    "{ NAME=./e; }",
+    "eval NAME=./e",
+    "trap 'NAME=./e' DEBUG",
+];
+
+#[test]
+fn an_accepted_command_holds_in_the_environment_of_the_session_only() {
+    let world = World::new();
+    for command in ["npm test", "make"] {
+        world.accept(command);
+        let checker = checker(&world.fixture, &world.policy, SandboxState::Available);
+        let decision = |text: &str| checker.check("Bash", &json!({ "command": text })).decision;
+        let exported = |assigns: &str, name: &str| {
+            let assigns = assigns.replace("NAME", name);
+            [
+                format!("export {name}; {assigns}; {command}"),
+                format!("{assigns}; export {name}; {command}"),
+                format!("declare -x {name}; {assigns}; {command}"),
+                format!("set -a; {assigns}; {command}"),
+                format!("set -o allexport; {assigns}; {command}"),
+                format!("g() {{ {assigns}; export {name}; {command}; }}; g"),
+                format!("{assigns}; export {name}; bash -c '{command}'"),
+            ]
+        };
+        for assigns in ASSIGNING {
+            // In the session's environment for all that is known: no export is needed.
+            for name in [
+                "npm_config_script_shell",
+                "MAKEFILES",
+                "PATH",
+                "HOME",
+                "TOOL",
+            ] {
+                if name == "HOME" && assigns.contains("{NAME") && assigns.contains("=./e") {
+                    // It has a value already.
+                    continue;
+                }
+                let text = format!("{}; {command}", assigns.replace("NAME", name));
+                assert_ne!(decision(&text), "allow", "{text}");
+            }
+            for text in exported(assigns, "tool") {
+                assert_ne!(decision(&text), "allow", "{text}");
+            }
+        }
+        for text in [
+            "env -i COMMAND",
+            "env -u TOOL COMMAND",
+            "env TOOL=./e COMMAND",
+            "env tool=./e COMMAND",
+            "env tool=./e timeout 9 COMMAND",
+            "tool=./e COMMAND",
+            "g() { COMMAND; }; tool=./e g",
+            "tool=./e eval COMMAND",
+            "(exec -c COMMAND)",
+            "export to{ol,x}=./e; COMMAND",
+            "export -n TOOL; COMMAND",
+            "declare +x TOOL; COMMAND",
+            "declare -a TOOL; COMMAND",
+            "f() { local PATH; COMMAND; }; f",
+            "hash -p ./e npm make; COMMAND",
+            "BASH_CMDS[npm]=./e; BASH_CMDS[make]=./e; COMMAND",
+            "alias npm=./e make=./e; COMMAND",
+            "npm() { ./e; }; make() { ./e; }; COMMAND",
+            "cd sub; cd -; COMMAND",
+            "source ./e; COMMAND",
+            "export $x; COMMAND",
+            "unset $x; COMMAND",
+        ] {
+            let text = text.replace("COMMAND", command);
+            assert_ne!(decision(&text), "allow", "{text}");
+        }
+        // What is the shell's own, or was put back, is not in front of the command.
+        for text in [
+            "COMMAND",
+            "set -e; COMMAND",
+            "for i in 1 2 3; do COMMAND; done",
+            "i=0; while [ $i -lt 3 ]; do COMMAND; i=$((i+1)); done",
+            "read -r line <<< x; COMMAND",
+            "[[ a =~ b ]]; COMMAND",
+            "(TOOL=1; echo x); COMMAND",
+            "echo $(TOOL=1; pwd); COMMAND",
+            "f() { local TOOL=1; echo $TOOL; }; f; COMMAND",
+            "LC_ALL=C sort a; COMMAND",
+            "cd . && COMMAND",
+            "timeout 60 COMMAND",
+            "bash -c 'COMMAND'",
+            "COMMAND; status=$?; TOOL=x; echo $status",
+        ] {
+            let text = text.replace("COMMAND", command);
+            assert_eq!(decision(&text), "allow", "{text}");
+        }
+    }
+}

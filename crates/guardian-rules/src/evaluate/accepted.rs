@@ -19,14 +19,15 @@ const MAX_LINES: usize = 24;
 /// file, the settings of the build tool), so that a change of the definition asks again.
 ///
 /// `None` for a command that cannot be accepted: not a build, test or lint command nor a script of
-/// the workspace, a word that is not known, an assignment in front, a definition that could not be
-/// told for certain.
+/// the workspace, a word that is not known, an assignment in front, an environment that is not the
+/// session's own, a definition that could not be told for certain.
 #[must_use]
 pub fn accepted_key(facts: &Facts, command: usize) -> Option<String> {
     let fact = facts.commands.get(command)?;
     if facts.reading == Reading::Partial
         || fact.place.elsewhere
         || !fact.assignments.is_empty()
+        || fact.environment.is_some()
         || !(is_project_tool(fact) || is_script(facts, command, fact))
     {
         return None;
@@ -209,6 +210,10 @@ pub fn changed_commands(
     let mut found: Vec<ChangedCommand> = Vec::new();
     for (index, command) in facts.commands.iter().enumerate() {
         let shown = command.display();
+        // What defines it is the same: it is the environment that the text has changed.
+        if command.environment.is_some() {
+            continue;
+        }
         if found.iter().any(|known| known.command == shown) {
             continue;
         }

@@ -145,6 +145,7 @@ pub(crate) fn command(words: &str, effects: &[Effect]) -> CommandFact {
         effects: effects.to_vec(),
         wrapper: false,
         walks: false,
+        environment: None,
         span,
     }
 }

@@ -136,6 +136,7 @@ fn bash_at(place: &Place) -> Facts {
         effects: Vec::new(),
         wrapper: false,
         walks: false,
+        environment: None,
         span,
     });
     facts.accesses.push(access(

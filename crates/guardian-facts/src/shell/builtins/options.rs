@@ -48,10 +48,17 @@ impl Reader<'_> {
                     state.cwd = None;
                 }
             }
+            let turned_on = text.starts_with('-');
+            if text.contains('a') {
+                state.environment.exports_all = turned_on;
+            }
             if text.contains('o') {
                 let option = words
                     .next()
                     .and_then(|word| values::as_literal(word).map(str::to_owned));
+                if option.as_deref() == Some("allexport") {
+                    state.environment.exports_all = turned_on;
+                }
                 match option.as_deref() {
                     Some(
                         "pipefail"
