@@ -170,13 +170,14 @@ impl Host {
     }
 
     fn hunk_view(&self, hunk: &DiffHunk) -> Value {
+        let hunk = hunk.redacted(&self.redactor);
         let line = |line: &DiffLine| {
-            let (kind, text) = match line {
-                DiffLine::Context(text) => ("context", text),
-                DiffLine::Added(text) => ("add", text),
-                DiffLine::Deleted(text) => ("del", text),
+            let kind = match line {
+                DiffLine::Context(_) => "context",
+                DiffLine::Added(_) => "add",
+                DiffLine::Deleted(_) => "del",
             };
-            json!({ "type": kind, "text": self.redactor.redact_text(text) })
+            json!({ "type": kind, "text": line.text() })
         };
         json!({
             "header": hunk.header,

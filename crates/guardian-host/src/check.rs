@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use guardian_facts::{Effects, Facts, FactsV1, RawArgs, Reading, RootPaths, ToolCall};
+use guardian_facts::{Effects, Facts, RawArgs, Reading, RootPaths, ToolCall};
 use guardian_review::answer::word;
 use guardian_rules::{
     Decision, OperatingMode, PermissionMode, Preset, SandboxState, Verdict, mode_refusal, tool_kind,
@@ -73,7 +73,7 @@ impl CheckReport {
             },
             effects: if opaque { "opaque" } else { "known" },
             error_code: None,
-            facts: serde_json::to_value(FactsV1::from(facts)).ok(),
+            facts: None,
         }
     }
 
@@ -257,7 +257,10 @@ impl By<'_> {
         };
         let facts = extraction.facts;
         let verdict = self.decide(&facts, overwrite(&facts));
-        CheckReport::decided(&facts, &verdict)
+        CheckReport {
+            facts: self.judge.shown_facts(&call, &facts),
+            ..CheckReport::decided(&facts, &verdict)
+        }
     }
 
     fn decide(&self, facts: &Facts, overwrite: OverwriteState) -> Verdict {

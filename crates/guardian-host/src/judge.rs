@@ -7,14 +7,18 @@ use std::sync::{PoisonError, RwLock};
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{
     ArgumentError, DeclaredExtractor, ExtractError, Extraction, ExtractorRegistry, FactContext,
-    Facts, PathClasses, PathProbe, ProbeLog, RawArgs, RegisterError, RootPaths, Scope, ToolCall,
-    ToolInput,
+    Facts, FactsV1, PathClasses, PathProbe, ProbeLog, RawArgs, RegisterError, RootPaths, Scope,
+    ToolCall, ToolInput,
 };
+use guardian_redact::Redactor;
 use guardian_rules::{
     Cause, Decision, Grant, OperatingMode, PermissionMode, SandboxState, Situation, ToolRisk,
     Verdict, tool_kind, tool_risk,
 };
 
+use serde_json::Value;
+
+use crate::carried;
 use crate::error::{ErrorCode, HostError};
 use crate::policies::PolicyInForce;
 
@@ -23,6 +27,7 @@ pub struct Judge {
     tools: RwLock<Tools>,
     classes: PathClasses,
     catalogue: &'static Catalogue,
+    redactor: Redactor,
 }
 
 /// The tools that facts are known of.
@@ -105,7 +110,15 @@ impl Judge {
             }),
             classes: PathClasses::from_default(),
             catalogue: Catalogue::builtin(),
+            redactor: Redactor::builtin(),
         }
+    }
+
+    /// The same, with a redactor that knows more secrets.
+    #[must_use]
+    pub fn with_redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = redactor;
+        self
     }
 
     /// The path classes, for what walks leave out.
@@ -177,6 +190,7 @@ impl Judge {
 
     /// Typed input and facts of a call. Blocking: the probe looks at the disk.
     ///
+    /// Sentences of the facts are without secrets; words and paths are as the call has them.
     /// A call that cannot be analysed has unknown facts, which nothing covers: it is asked about.
     ///
     /// # Errors
@@ -189,11 +203,22 @@ impl Judge {
     ) -> Result<Extraction, Refused> {
         let context = self.context(roots, probe);
         match self.read().registry.extract(call, &context) {
-            Ok(extraction) => Ok(extraction),
+            Ok(mut extraction) => {
+                let carried = carried::of_call(&self.redactor, call, &extraction.facts);
+                carried::hide_in_sentences(&self.redactor, &carried, &mut extraction.facts);
+                Ok(extraction)
+            }
             Err(ExtractError::Argument(error)) => Err(Refused::Arguments(Box::new(error))),
             Err(ExtractError::WorkspaceRequired) => Err(Refused::Workspace),
             Err(ExtractError::Failed(reason)) => Ok(unknown(call, reason)),
         }
+    }
+
+    /// The facts of a call as anybody may see them.
+    pub(crate) fn shown_facts(&self, call: &ToolCall, facts: &Facts) -> Option<Value> {
+        let value = serde_json::to_value(FactsV1::from(facts)).ok()?;
+        let carried = carried::of_call(&self.redactor, call, facts);
+        Some(self.redactor.redact_value(&carried.hide_value(&value)))
     }
 
     /// The context in which paths of these roots are placed.
@@ -236,7 +261,7 @@ impl Judge {
         declared.map_or_else(|| tool_risk(tool), |risk| risk.max(tool_risk(tool)))
     }
 
-    /// Decides about facts.
+    /// Decides about facts. Reasons are without secrets.
     #[must_use]
     pub fn decide(
         &self,
@@ -245,7 +270,11 @@ impl Judge {
         overwrite: OverwriteState,
         policy: &PolicyInForce,
     ) -> Verdict {
-        let verdict = policy.evaluate(facts, &self.situation(&facts.tool, caller, overwrite));
+        let mut verdict = policy.evaluate(facts, &self.situation(&facts.tool, caller, overwrite));
+        let carried = carried::of_facts(&self.redactor, facts);
+        for reason in &mut verdict.reasons {
+            carried::hide(&self.redactor, &carried, reason);
+        }
         match not_shown(facts) {
             Some((cause, reason)) => Verdict {
                 decision: Decision::Deny,

@@ -13,6 +13,7 @@ pub mod audit_head;
 pub mod audit_timing;
 pub mod audit_view;
 pub mod calls;
+mod carried;
 pub mod catalog;
 mod changes;
 pub mod check;

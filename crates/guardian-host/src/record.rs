@@ -14,6 +14,7 @@ use guardian_store::{
 };
 use serde_json::Value;
 
+use crate::carried;
 use crate::changes::PendingChange;
 use crate::confinement::ApprovalKind;
 use crate::error::{ErrorCode, HostError};
@@ -160,7 +161,9 @@ impl CallRecord {
     }
 
     fn entry(&self, host: &Host, event: AuditEvent) -> AuditEntry {
-        let preview = Preview::new(&host.redactor, &self.request.args, PreviewLimits::CARD);
+        let carried = carried::of_arguments(&host.redactor, &self.request.args);
+        let args = carried.hide_value(&self.request.args);
+        let preview = Preview::new(&host.redactor, &args, PreviewLimits::CARD);
         // Names too are the model's or the client's words.
         let redacted = |name: &str| host.redactor.redact_text(name).into_owned();
         AuditEntry {

@@ -14,6 +14,7 @@ use guardian_review::{
 use guardian_rules::{Decision, OperatingMode, ToolKind, Verdict, tool_kind, tool_risk};
 use guardian_tools::Binding;
 
+use crate::carried;
 use crate::error::HostError;
 use crate::events::{Event, EventSink};
 use crate::gate::Passage;
@@ -289,10 +290,7 @@ impl Host {
             masked: preview.masked,
         };
         let mut request = ReviewRequest::new(ids, facts, verdict, tool_risk(&call.tool), args);
-        request.facts = self.redactor.redact_value(
-            &serde_json::to_value(guardian_facts::FactsV1::from(facts.as_ref()))
-                .unwrap_or_default(),
-        );
+        request.facts = self.judge.shown_facts(call, facts).unwrap_or_default();
         let files: std::collections::BTreeSet<_> = facts
             .code_files
             .iter()
@@ -310,7 +308,8 @@ impl Host {
         }
         // Last, so that nothing put in afterwards escapes it; cut only then, or a secret could be
         // cut to what no longer looks like one.
-        request.redact(&self.redactor);
+        let carried = carried::of_call(&self.redactor, call, facts);
+        request.redact(&self.redactor, &carried);
         request.bound();
         request
     }

@@ -94,13 +94,13 @@ pub(crate) fn check(hay: &[u8], start: usize, end: usize) -> Option<(usize, Swal
     } else {
         Wording::NoSentence
     };
-    if let Some(found) = quoted(hay, value, wording) {
+    if let Some(found) = quoted(hay, value, key, wording) {
         return found;
     }
     if separator == Separator::Colon
         && let Some(literal) = typed_literal(hay, value)
     {
-        return quoted(hay, literal, wording).flatten();
+        return quoted(hay, literal, key, wording).flatten();
     }
 
     let end = word_end(hay, value);
@@ -121,6 +121,8 @@ pub(crate) fn check(hay: &[u8], start: usize, end: usize) -> Option<(usize, Swal
         (Separator::Equals, _) if tight && upper_case => !is_expression(word),
         (Separator::Equals, _) if tight => looks_random(word),
         (Separator::Equals, Surroundings::LineStart) => ends_line && looks_random(word),
+        // `echo aws_secret_access_key = …`: nothing but its look tells it from code.
+        (Separator::Equals, _) => ends_line && word.len() >= 20 && looks_random(word),
         (Separator::Colon, Surroundings::LineStart) if !tight => {
             ends_line && !is_type_name(word) && !is_expression(word)
         }
@@ -128,7 +130,7 @@ pub(crate) fn check(hay: &[u8], start: usize, end: usize) -> Option<(usize, Swal
             lower.contains('-') && !is_type_name(word) || looks_random(word)
         }
         (Separator::Colon, _) => looks_random(word) && (lower.contains('-') || ends_line),
-        (Separator::Equals | Separator::Tag, _) => false,
+        (Separator::Tag, _) => false,
     };
     if is_value {
         certain(hay, value, end, Tail::Word)
@@ -280,7 +282,12 @@ fn word_end(hay: &[u8], from: usize) -> usize {
     clippy::option_option,
     reason = "absent literal and harmless literal are two answers"
 )]
-fn quoted(hay: &[u8], value: usize, wording: Wording) -> Option<Option<(usize, Swallow)>> {
+fn quoted(
+    hay: &[u8],
+    value: usize,
+    key: &str,
+    wording: Wording,
+) -> Option<Option<(usize, Swallow)>> {
     let mut at = value;
     // String prefixes: b"", r"", f"", br"".
     while at < value + 2
@@ -304,7 +311,7 @@ fn quoted(hay: &[u8], value: usize, wording: Wording) -> Option<Option<(usize, S
         || text
             .windows(2)
             .any(|pair| matches!(pair, b"${" | b"{{" | b"#{" | b"%s" | b"{}"))
-        || (wording == Wording::NoSentence && is_sentence(text));
+        || (wording == Wording::NoSentence && is_sentence(text) && !is_passphrase(key, text));
     Some(if harmless {
         None
     } else {
@@ -351,6 +358,52 @@ fn is_sentence(text: &[u8]) -> bool {
                     byte,
                     b' ' | b'.' | b',' | b':' | b'!' | b'?' | b'\'' | b'-' | b'`' | b'_'
                 )
+        })
+}
+
+/// Words of a passphrase (`password = "correct horse battery"`): three or more, all of small letters
+/// with nothing between them, none of those with which a label speaks of passwords.
+fn is_passphrase(key: &str, text: &[u8]) -> bool {
+    const OF_LABELS: &[&[u8]] = &[
+        b"the",
+        b"a",
+        b"an",
+        b"your",
+        b"is",
+        b"for",
+        b"to",
+        b"of",
+        b"and",
+        b"or",
+        b"not",
+        b"must",
+        b"no",
+        b"invalid",
+        b"wrong",
+        b"missing",
+        b"enter",
+        b"password",
+        b"passphrase",
+        b"secret",
+        b"token",
+        b"user",
+        b"please",
+        b"in",
+        b"with",
+        b"from",
+        b"be",
+        b"are",
+        b"new",
+        b"old",
+    ];
+    let key = key.to_ascii_lowercase();
+    let words: Vec<&[u8]> = text.split(|&byte| byte == b' ').collect();
+    ["password", "passphrase", "passwd", "pwd"]
+        .iter()
+        .any(|ending| key.ends_with(ending))
+        && words.len() >= 3
+        && words.iter().all(|word| {
+            word.len() > 1 && word.iter().all(u8::is_ascii_lowercase) && !OF_LABELS.contains(word)
         })
 }
 

@@ -27,6 +27,7 @@
 //! regular expression of a shape is compiled the first time its anchor is seen.
 
 mod assign;
+mod carried;
 mod escape;
 mod keys;
 mod known;
@@ -38,6 +39,7 @@ mod stream;
 mod swallow;
 mod value;
 
+pub use carried::CarriedSecrets;
 pub use escape::escape_invisible;
 pub use keys::is_secret_key;
 pub use preview::{Preview, PreviewLimits};

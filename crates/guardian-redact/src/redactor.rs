@@ -1,6 +1,7 @@
 //! The redactor.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -80,6 +81,50 @@ impl Redactor {
         stream::whole(engine, bytes).map_or(Cow::Borrowed(bytes), Cow::Owned)
     }
 
+    /// The secrets in a text, each with its kind, in order. None when the shapes cannot be used:
+    /// then nothing of a text may be shown (see [`Self::WITHHELD`]).
+    pub(crate) fn secrets_in<'t>(
+        &self,
+        text: &'t str,
+    ) -> impl Iterator<Item = (&'t str, &str)> + use<'t, '_> {
+        self.engine().into_iter().flat_map(move |engine| {
+            stream::hidden(engine, text.as_bytes())
+                .into_iter()
+                .filter_map(move |secret| Some((text.get(secret.bytes)?, engine.kind(secret.what))))
+        })
+    }
+
+    /// Neighbouring lines of a text (without their ends), redacted as one: a secret over several
+    /// lines shows in no line. The lines may be a piece from the middle of a key, without the line
+    /// that names it; so a block of encoded lines is hidden too.
+    #[must_use]
+    pub fn redact_lines(&self, lines: &[&str]) -> Vec<String> {
+        let Some(engine) = self.engine() else {
+            return vec![Self::WITHHELD.to_owned(); lines.len()];
+        };
+        let text = lines.join("\n");
+        let hidden = stream::hidden(engine, text.as_bytes());
+        let mut start = 0;
+        let mut shown: Vec<String> = lines
+            .iter()
+            .map(|line| {
+                let here = start..start + line.len();
+                start = here.end + 1;
+                redacted_line(engine, line, here, &hidden)
+            })
+            .collect();
+        for at in 1..lines.len() {
+            if is_encoded(lines[at - 1]) && is_encoded(lines[at]) {
+                for line in &mut shown[at - 1..=at] {
+                    if !line.starts_with("[REDACTED:") {
+                        "[REDACTED:encoded-block]".clone_into(line);
+                    }
+                }
+            }
+        }
+        shown
+    }
+
     /// A copy of a JSON value: strings as [`Self::redact_text`], and strings and numbers beneath
     /// a secret-looking member name hidden whole.
     #[must_use]
@@ -124,5 +169,96 @@ impl Redactor {
                 engine: OnceLock::new(),
             }),
         }
+    }
+}
+
+/// One line of a text, which stands at `place` of it.
+fn redacted_line(
+    engine: &Engine,
+    line: &str,
+    place: Range<usize>,
+    hidden: &[stream::Hidden],
+) -> String {
+    let mut shown = String::new();
+    let mut at = 0;
+    for secret in hidden {
+        let (start, end) = (secret.bytes.start, secret.bytes.end);
+        if start > place.end || end <= place.start || (start == place.end && start < end) {
+            continue;
+        }
+        let from = start.saturating_sub(place.start);
+        let to = end.min(place.end) - place.start;
+        shown.push_str(line.get(at..from).unwrap_or_default());
+        shown.push_str("[REDACTED:");
+        shown.push_str(engine.kind(secret.what));
+        shown.push(']');
+        at = to;
+    }
+    shown.push_str(line.get(at..).unwrap_or_default());
+    shown
+}
+
+/// A full line of base64, as the body of a key has them.
+fn is_encoded(line: &str) -> bool {
+    let line = line.trim();
+    let has = |test: fn(&u8) -> bool| line.as_bytes().iter().any(test);
+    line.len() >= 60
+        && line
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Text that no scanner takes for a key.
+    fn body(line: usize) -> String {
+        format!("MIIEow{line}abcDEF").repeat(5)[..64].to_owned()
+    }
+
+    #[test]
+    fn no_line_of_a_key_shows() {
+        let body = [body(1), body(2), body(3)];
+        let begin = format!("-----BEGIN RSA {} KEY-----", "PRIVATE");
+        let end = format!("-----END RSA {} KEY-----", "PRIVATE");
+        let lines = ["head", &begin, &body[0], &body[1], &end, "tail"];
+        let shown = Redactor::builtin().redact_lines(&lines);
+        assert_eq!(shown.len(), lines.len());
+        assert_eq!((shown[0].as_str(), shown[5].as_str()), ("head", "tail"));
+        for line in &shown[2..5] {
+            assert_eq!(line, "[REDACTED:private-key]");
+        }
+    }
+
+    #[test]
+    fn a_piece_from_the_middle_of_a_key_does_not_show() {
+        let body = [body(1), body(2), body(3)];
+        let lines: Vec<&str> = body.iter().map(String::as_str).collect();
+        for line in Redactor::builtin().redact_lines(&lines) {
+            assert_eq!(line, "[REDACTED:encoded-block]");
+        }
+    }
+
+    #[test]
+    fn ordinary_lines_stay_and_each_secret_is_hidden_in_its_line() {
+        let lines = [
+            "let x = 1;",
+            "PGPASSWORD=hunter2 psql",
+            "",
+            "ü PGPASSWORD=hunter2",
+        ];
+        assert_eq!(
+            Redactor::builtin().redact_lines(&lines),
+            [
+                "let x = 1;",
+                "PGPASSWORD=[REDACTED:key] psql",
+                "",
+                "ü PGPASSWORD=[REDACTED:key]"
+            ]
+        );
     }
 }

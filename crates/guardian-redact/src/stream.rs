@@ -1,5 +1,7 @@
 //! Redaction of text that arrives in pieces.
 
+use std::ops::Range;
+
 use crate::redactor::Redactor;
 use crate::scan::{Engine, Found, What};
 use crate::swallow::Swallow;
@@ -166,16 +168,60 @@ fn marker(engine: &Engine, what: What) -> String {
     format!("[REDACTED:{}]", engine.kind(what))
 }
 
+/// A secret in a whole text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hidden {
+    pub(crate) bytes: Range<usize>,
+    /// What was found first there; others may have lengthened it.
+    pub(crate) what: What,
+}
+
+/// The secrets of a whole text, in order, none overlapping another.
+pub(crate) fn hidden(engine: &Engine, text: &[u8]) -> Vec<Hidden> {
+    let mut found = Vec::new();
+    engine.collect(text, 0, true, &mut found);
+    found.sort();
+    let mut all: Vec<Hidden> = Vec::new();
+    for next in found {
+        let mut swallow = next.reach.0;
+        let last = all.last_mut().filter(|last| next.start < last.bytes.end);
+        let start = match &last {
+            Some(last) => {
+                // As in a stream: only what sticks out of an earlier secret is new.
+                let within = last.bytes.end - next.start;
+                if within >= swallow.certain {
+                    continue;
+                }
+                swallow = Swallow::new(swallow.certain - within, crate::swallow::Tail::None);
+                last.bytes.end
+            }
+            None => next.start,
+        };
+        let (taken, _) = swallow.run(&text[start..]);
+        match last {
+            Some(last) => last.bytes.end = start + taken,
+            None => all.push(Hidden {
+                bytes: start..start + taken,
+                what: next.what,
+            }),
+        }
+    }
+    all
+}
+
 /// Redacts a whole text; `None` when there is nothing to redact.
 pub(crate) fn whole(engine: &Engine, text: &[u8]) -> Option<Vec<u8>> {
-    let mut state = State::default();
-    state.searched = engine.collect(text, 0, true, &mut state.found);
-    if state.found.is_empty() {
+    let all = hidden(engine, text);
+    if all.is_empty() {
         return None;
     }
-    state.found.sort();
-    state.buffer = text.to_vec();
     let mut out = Vec::with_capacity(text.len());
-    state.settle(engine, true, &mut out);
+    let mut shown = 0;
+    for secret in all {
+        out.extend_from_slice(&text[shown..secret.bytes.start]);
+        out.extend_from_slice(marker(engine, secret.what).as_bytes());
+        shown = secret.bytes.end;
+    }
+    out.extend_from_slice(&text[shown..]);
     Some(out)
 }

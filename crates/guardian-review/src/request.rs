@@ -6,7 +6,7 @@ use guardian_facts::{
     Access, AccessKind, Effect, Effects, Facts, FileKind, Scope, Sensitivity, Target,
 };
 pub use guardian_redact::Preview as ArgsPreview;
-use guardian_redact::Redactor;
+use guardian_redact::{CarriedSecrets, Redactor};
 use guardian_rules::{AllowedDecision, Grant, Suggestion, ToolRisk, Verdict};
 use serde_json::Value;
 
@@ -220,20 +220,20 @@ impl ReviewRequest {
             user_messages: Vec::new(),
             cache_key: None,
         };
-        request.redact(&Redactor::builtin());
+        request.redact(&Redactor::builtin(), &CarriedSecrets::default());
         request
     }
 
     /// Hides secrets in every text that people or reviewers see. [`Self::new`] does it with the
     /// known shapes; a host does it again when all fields are filled in, with the values of its
-    /// own secret environment variables. A suggestion's `toml` is stored and stays as it is.
-    pub fn redact(&mut self, redactor: &Redactor) {
+    /// own secret environment variables and with what the call's whole texts showed to be secret.
+    /// A suggestion's `toml` is stored and stays as it is.
+    pub fn redact(&mut self, redactor: &Redactor, carried: &CarriedSecrets) {
         let mut masked = false;
         let mut hide = |text: &mut String| {
-            if let Cow::Owned(hidden) = redactor.redact_text(text) {
-                masked |= hidden != *text;
-                *text = hidden;
-            }
+            let hidden = redactor.redact_text(&carried.hide(text)).into_owned();
+            masked |= hidden != *text;
+            *text = hidden;
         };
         hide(&mut self.summary);
         hide(&mut self.reason);
@@ -256,8 +256,9 @@ impl ReviewRequest {
             hide(&mut code.path);
             hide(&mut code.text);
         }
-        self.args_preview.value = redactor.redact_value(&self.args_preview.value);
-        self.facts = redactor.redact_value(&self.facts);
+        for value in [&mut self.args_preview.value, &mut self.facts] {
+            *value = redactor.redact_value(&carried.hide_value(value));
+        }
         self.args_preview.masked |= masked;
     }
 

@@ -93,6 +93,30 @@ fn files_of_settings_lose_their_values() {
 }
 
 #[test]
+fn passwords_in_other_clothes_are_hidden() {
+    check(
+        "password = \"correct horse battery\"",
+        "password = \"[REDACTED:key]\"",
+    );
+    check(
+        "machine x.example login y password zzTopSecretzz",
+        "machine x.example login y password [REDACTED:netrc]",
+    );
+    check(
+        "mysql -phunter2hunter2xyz -u root",
+        "mysql -p[REDACTED:mysql-password] -u root",
+    );
+    check(
+        "echo aws_secret_access_key = wJalrXUtnFEMI7K7MDENGbPxRfiCY",
+        "echo aws_secret_access_key = [REDACTED:key]",
+    );
+    untouched("password = \"Enter your password\"");
+    untouched("let password = \"must not be empty\";");
+    untouched("mysql -p -u root");
+    untouched("machine learning password manager");
+}
+
+#[test]
 fn a_shape_names_the_secret_better_than_its_key() {
     let token = format!("ghp_{}", "a1B2".repeat(9));
     check(

@@ -1,7 +1,7 @@
 //! Cards as people see them.
 
 use guardian_facts::{AccessKind, Scope, Sensitivity};
-use guardian_redact::Redactor;
+use guardian_redact::{CarriedSecrets, Redactor};
 use guardian_review::{Card, ReviewRequest, ShownCode};
 use guardian_rules::{AllowedDecision, Grant, GrantScope};
 use serde_json::json;
@@ -171,7 +171,7 @@ fn a_secret_is_on_no_line_of_a_card() {
         &format!("/a/{token}"),
         Scope::Outside,
     )];
-    request.redact(&Redactor::builtin());
+    request.redact(&Redactor::builtin(), &CarriedSecrets::default());
     let card = Card::of(&request, 0).to_string();
     assert!(!card.contains(&token), "{card}");
     assert!(request.args_preview.masked);

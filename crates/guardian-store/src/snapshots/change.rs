@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use guardian_redact::Redactor;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::blobs::BlobId;
@@ -53,6 +54,53 @@ pub struct DiffHunk {
     pub header: String,
     /// Its lines.
     pub lines: Vec<DiffLine>,
+}
+
+impl DiffLine {
+    /// Its text, without the sign in front.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Context(text) | Self::Added(text) | Self::Deleted(text) => text,
+        }
+    }
+
+    fn with_text(&self, text: String) -> Self {
+        match self {
+            Self::Context(_) => Self::Context(text),
+            Self::Added(_) => Self::Added(text),
+            Self::Deleted(_) => Self::Deleted(text),
+        }
+    }
+}
+
+impl DiffHunk {
+    /// The hunk as people may see it. Each side is redacted as one text, as the file was and as it
+    /// is, so that a secret over several lines (a private key) shows in none.
+    #[must_use]
+    pub fn redacted(&self, redactor: &Redactor) -> Self {
+        let mut lines = self.lines.clone();
+        let old = |line: &DiffLine| !matches!(line, DiffLine::Added(_));
+        let new = |line: &DiffLine| !matches!(line, DiffLine::Deleted(_));
+        for side in [old, new] {
+            let members: Vec<usize> = (0..lines.len())
+                .filter(|&index| side(&self.lines[index]))
+                .collect();
+            let texts: Vec<&str> = members
+                .iter()
+                .map(|&index| self.lines[index].text())
+                .collect();
+            for (&index, shown) in members.iter().zip(redactor.redact_lines(&texts)) {
+                if shown != self.lines[index].text() {
+                    lines[index] = self.lines[index].with_text(shown);
+                }
+            }
+        }
+        Self {
+            header: redactor.redact_text(&self.header).into_owned(),
+            lines,
+        }
+    }
 }
 
 /// A change to be recorded.

@@ -1,7 +1,5 @@
 //! Stored forms of changes.
 
-use std::borrow::Cow;
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use guardian_redact::Redactor;
@@ -115,7 +113,7 @@ pub(super) fn to_text(
         hunks: change
             .hunks
             .iter()
-            .map(|hunk| redacted_hunk(hunk, redactor))
+            .map(|hunk| Hunk::of(hunk.redacted(redactor)))
             .collect(),
         binary: change.binary,
         truncated: change.truncated,
@@ -132,60 +130,20 @@ pub(super) fn to_text(
         .map_err(|error| StoreError::Invalid(format!("a change cannot be written: {error}")))
 }
 
-/// Each side of a hunk is redacted as one text, so that a secret over several lines (a private
-/// key) is seen: first as the file was, then as it is.
-fn redacted_hunk(hunk: &DiffHunk, redactor: &Redactor) -> Hunk {
-    let lines: Vec<(Side, &str)> = hunk
-        .lines
-        .iter()
-        .map(|line| match line {
-            DiffLine::Context(text) => (Side::Context, text.as_str()),
-            DiffLine::Added(text) => (Side::Add, text.as_str()),
-            DiffLine::Deleted(text) => (Side::Del, text.as_str()),
-        })
-        .collect();
-    let mut shown: Vec<Option<String>> = vec![None; lines.len()];
-    for other in [Side::Add, Side::Del] {
-        let members: Vec<usize> = (0..lines.len())
-            .filter(|&index| lines[index].0 != other)
-            .collect();
-        let text = members
-            .iter()
-            .map(|&index| lines[index].1)
-            .collect::<Vec<_>>()
-            .join("\n");
-        let redacted = redactor.redact_text(&text);
-        if redacted == text {
-            continue;
+impl Hunk {
+    fn of(hunk: DiffHunk) -> Self {
+        Self {
+            header: hunk.header,
+            lines: hunk
+                .lines
+                .into_iter()
+                .map(|line| match line {
+                    DiffLine::Context(text) => (Side::Context, text),
+                    DiffLine::Added(text) => (Side::Add, text),
+                    DiffLine::Deleted(text) => (Side::Del, text),
+                })
+                .collect(),
         }
-        let parts: Vec<&str> = redacted.split('\n').collect();
-        let left: HashSet<&str> = parts.iter().copied().collect();
-        for (place, &index) in members.iter().enumerate() {
-            let line = lines[index].1;
-            let part = if parts.len() == members.len() {
-                parts[place].to_owned()
-            } else if left.contains(line) {
-                continue;
-            } else {
-                // Lines vanished into a marker. One that changes by itself shows its own; any
-                // other that is not left is part of what vanished.
-                match redactor.redact_text(line) {
-                    Cow::Borrowed(_) => "[REDACTED:multi-line]".to_owned(),
-                    Cow::Owned(redacted) => redacted,
-                }
-            };
-            if part != line {
-                shown[index] = Some(part);
-            }
-        }
-    }
-    Hunk {
-        header: redactor.redact_text(&hunk.header).into_owned(),
-        lines: lines
-            .iter()
-            .zip(shown)
-            .map(|(&(side, text), shown)| (side, shown.unwrap_or_else(|| text.to_owned())))
-            .collect(),
     }
 }
 
