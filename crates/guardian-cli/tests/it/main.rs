@@ -11,6 +11,7 @@ mod crash;
 mod exec;
 mod host_process;
 mod lying_client;
+mod order;
 mod plans;
 mod policy;
 mod review;

@@ -46,6 +46,25 @@ pub struct Method {
     pub(super) handler: fn(Arc<Connection>, Value) -> Answer,
 }
 
+/// The answer of a method. A call's handler runs here and now up to its future, so that what it
+/// takes there (its place among the mutations) is taken in the order of the lines.
+macro_rules! answer {
+    (Call, $connection:ident, $given:ident, $handler:path, $params:ty, $result:ty) => {{
+        let answer = parse_params::<$params>($given).map(|params| $handler(&$connection, params));
+        Box::pin(async move {
+            let result: $result = answer?.await?;
+            serde_json::to_value(result).map_err(HostError::internal)
+        })
+    }};
+    ($lane:ident, $connection:ident, $given:ident, $handler:path, $params:ty, $result:ty) => {
+        Box::pin(async move {
+            let params: $params = parse_params($given)?;
+            let result: $result = $handler(&$connection, params).await?;
+            serde_json::to_value(result).map_err(HostError::internal)
+        })
+    };
+}
+
 macro_rules! methods {
     ($($name:literal, $role:ident, $lane:ident, $handler:path, $params:ty => $result:ty;)*) => {
         /// Every method, in the order of SPEC §15.
@@ -55,11 +74,7 @@ macro_rules! methods {
             lane: Lane::$lane,
             params: |generator| generator.subschema_for::<$params>(),
             result: |generator| generator.subschema_for::<$result>(),
-            handler: |connection, params| Box::pin(async move {
-                let params: $params = parse_params(params)?;
-                let result: $result = $handler(&connection, params).await?;
-                serde_json::to_value(result).map_err(HostError::internal)
-            }),
+            handler: |connection, params| answer!($lane, connection, params, $handler, $params, $result),
         },)*];
     };
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use guardian_rules::OperatingMode;
 
 use crate::error::HostError;
@@ -53,11 +55,12 @@ pub(crate) fn execute(
     async move { Ok(result(outcome.await?)) }
 }
 
-pub(crate) async fn permit(
+pub(crate) fn permit(
     connection: &Connection,
     params: ExecuteParams,
-) -> Result<ExecuteResult, HostError> {
-    Ok(result(connection.host.permit(request(params)).await?))
+) -> impl Future<Output = Result<ExecuteResult, HostError>> + Send + use<> {
+    let host = Arc::clone(&connection.host);
+    async move { Ok(result(host.permit(request(params)).await?)) }
 }
 
 fn result(outcome: ToolOutcome) -> ExecuteResult {
