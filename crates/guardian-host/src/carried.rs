@@ -2,6 +2,7 @@
 
 use guardian_facts::{Facts, ToolCall};
 use guardian_redact::{CarriedSecrets, Redactor};
+use guardian_review::shown::one_line;
 use serde_json::Value;
 
 /// The secrets that stand in a call's arguments and in the words of its commands (where quotes are
@@ -32,11 +33,14 @@ pub(crate) fn of_facts(redactor: &Redactor, facts: &Facts) -> CarriedSecrets {
     carried
 }
 
-/// Takes secrets out of what the facts say in sentences. Words and paths stay: rules match them.
+/// Takes secrets out of what the facts say in sentences, and writes what is invisible or begins a
+/// new line as an escape: the sentences stand on cards and in lists. Words and paths stay: rules
+/// match them.
 pub(crate) fn hide_in_sentences(redactor: &Redactor, carried: &CarriedSecrets, facts: &mut Facts) {
     let sentences = facts.opacity.iter_mut().map(|one| &mut one.reason);
     for sentence in sentences.chain([&mut facts.summary]) {
         hide(redactor, carried, sentence);
+        *sentence = one_line(sentence);
     }
 }
 

@@ -21,7 +21,8 @@ pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode, HostError> {
     let (outbound, events, writer) = open_outbound(std::io::stdout());
     runtime.block_on(async {
         let host = Host::open(config, events).await?;
-        Connection::serve(host, outbound, BufReader::new(std::io::stdin())).await;
+        let stop = asked_to_end()?;
+        Connection::serve(host, outbound, BufReader::new(std::io::stdin()), stop).await;
         Ok::<_, HostError>(())
     })?;
     // The last answers are on their way: the process must not end before they are written.
@@ -32,4 +33,34 @@ pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode, HostError> {
     }
     runtime.shutdown_background();
     Ok(ExitCode::Done)
+}
+
+/// Ready once the process is asked to end: by a supervisor of services (TERM), from the terminal
+/// (INT), or because that is gone (HUP). Dying at once, as these would by default, could leave a
+/// change without its record.
+#[cfg(unix)]
+fn asked_to_end() -> Result<impl Future<Output = ()>, HostError> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let listen = |kind| signal(kind).map_err(HostError::internal);
+    let mut terminate = listen(SignalKind::terminate())?;
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut hang_up = listen(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hang_up.recv() => {}
+        }
+    })
+}
+
+/// Ready once somebody presses Ctrl-C.
+#[cfg(not(unix))]
+fn asked_to_end() -> Result<impl Future<Output = ()>, HostError> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
 }

@@ -58,3 +58,37 @@ fn a_killed_host_takes_its_command_along_and_its_record_stays_whole() {
     let rows = String::from_utf8(rows.stdout).unwrap();
     assert!(rows.contains("about-to-run"), "{rows}");
 }
+
+#[test]
+fn a_host_that_is_asked_to_end_ends_in_order() {
+    for signal in ["TERM", "INT", "HUP"] {
+        let world = World::new();
+        let mut host = HostProcess::start(&world);
+        host.send(json!({"id": 1, "method": "app.handshake",
+            "params": {"protocolVersion": 1, "client": {"name": "t"}}}));
+        host.take(&"handshake", |message| message["id"] == 1);
+        host.send(json!({"id": 2, "method": "session.create", "params": {
+            "sessionId": "s", "projectPath": world.workspace, "permissionMode": "auto"}}));
+        host.take(&"session", |message| message["id"] == 2);
+        let seconds = format!("31537{}", std::process::id());
+        let command = format!("echo started; sleep {seconds}");
+        host.send(json!({"id": 3, "method": "tools.execute", "params": {
+            "sessionId": "s", "toolCallId": "c", "toolName": "Bash", "args": {"command": command}}}));
+        host.take(&"the command's output", |message| {
+            message["method"] == "tools.output"
+        });
+        host.signal(signal);
+        // The call is answered, its end is on record, and the host ends as at the end of input.
+        let answer = host.take(&"an answer", |message| message["id"] == 3);
+        assert_eq!(answer["result"]["ok"], false, "{signal}: {answer}");
+        assert_eq!(host.end(), Some(0), "{signal}");
+        assert!(processes_with(&seconds).is_empty(), "{signal}");
+        let rows = world
+            .guardian()
+            .args(["audit", "--json", "--event", "call", "--call", "c"])
+            .output()
+            .unwrap();
+        let rows = String::from_utf8(rows.stdout).unwrap();
+        assert!(rows.contains("TOOL_ABORTED"), "{signal}: {rows}");
+    }
+}

@@ -161,6 +161,15 @@ impl HostProcess {
         self.child.wait().unwrap().code()
     }
 
+    /// Sends a signal by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args(["-s", name, &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
     /// Kills the host as a crash would, and says which process that was.
     pub(crate) fn kill(mut self) -> u32 {
         let pid = self.child.id();

@@ -84,11 +84,18 @@ impl ReadAhead {
 }
 
 impl Connection {
-    /// Serves one client until its input ends, then shuts the host down.
+    /// Serves one client until its input ends or `stop` is ready, then shuts the host down in
+    /// order: what waits is denied, what runs is ended, what changed is on record.
     ///
     /// `input` is read on a thread of its own; `outbound` must be the queue that `host`'s events
     /// go to, and [`Outbound::write_all`] must be running on it.
-    pub async fn serve(host: Arc<Host>, outbound: Outbound, input: impl BufRead + Send + 'static) {
+    pub async fn serve(
+        host: Arc<Host>,
+        outbound: Outbound,
+        input: impl BufRead + Send + 'static,
+        stop: impl Future<Output = ()>,
+    ) {
+        let mut stop = std::pin::pin!(stop);
         let connection = Arc::new(Self {
             host,
             outbound,
@@ -117,16 +124,24 @@ impl Connection {
                     }
                 }
                 () = connection.outbound.broken() => break,
+                () = &mut stop => {
+                    tracing::info!("asked to end: shutting down");
+                    break;
+                }
                 Some(_) = requests.join_next() => {}
             }
         }
         connection.host.shutdown().await;
-        let answered = async { while requests.join_next().await.is_some() {} };
-        if tokio::time::timeout(UNREAD_PATIENCE, answered)
-            .await
-            .is_err()
-        {
-            tracing::warn!("the client did not read its last answers");
+        // As long as one answer after the other is taken, there is somebody who reads them.
+        loop {
+            match tokio::time::timeout(UNREAD_PATIENCE, requests.join_next()).await {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(_) => {
+                    tracing::warn!("the client did not read its last answers");
+                    break;
+                }
+            }
         }
         connection.outbound.close();
     }

@@ -86,7 +86,7 @@ struct Envelope {
     #[serde(default, deserialize_with = "present")]
     id: Option<Box<RawValue>>,
     method: Option<Value>,
-    params: Option<Value>,
+    params: Option<Box<RawValue>>,
 }
 
 fn present<'de, D>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error>
@@ -152,17 +152,32 @@ pub fn parse_line(line: &[u8]) -> Result<Request, BadLine> {
             "`method` must be a string",
         ));
     };
-    let params = envelope
-        .params
-        .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-    if !params.is_object() {
-        return Err(BadLine::new(
-            id,
-            rpc_code::INVALID_PARAMS,
-            "`params` must be an object",
-        ));
+    match parameters(envelope.params.as_deref()) {
+        Ok(params) => Ok(Request { id, method, params }),
+        Err(message) => Err(BadLine::new(id, rpc_code::INVALID_PARAMS, message)),
     }
-    Ok(Request { id, method, params })
+}
+
+/// Read after the id, so that what is wrong in them is answered to whoever asks.
+fn parameters(raw: Option<&RawValue>) -> Result<Value, String> {
+    let Some(raw) = raw else {
+        return Ok(Value::Object(serde_json::Map::new()));
+    };
+    let params: Value = serde_json::from_str(raw.get()).map_err(|error| {
+        let text = error.to_string();
+        if text.contains("surrogate") || text.contains("hex escape") {
+            "`params` hold half of a character (`\\ud800` to `\\udfff` without its other half), \
+             which is no text: send the whole character or leave it out"
+                .to_owned()
+        } else {
+            format!("`params` cannot be read: {text}")
+        }
+    })?;
+    if params.is_object() {
+        Ok(params)
+    } else {
+        Err("`params` must be an object".to_owned())
+    }
 }
 
 /// What [`read_line`] found.
@@ -230,6 +245,18 @@ mod tests {
             "{line}: {}",
             bad.message
         );
+    }
+
+    #[test]
+    fn parameters_that_are_no_text_are_answered_to_whoever_asks() {
+        for params in [
+            r#"{"content":"\udc00"}"#.to_owned(),
+            r#"{"content":"\ud83d"}"#.to_owned(),
+            format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200)),
+        ] {
+            let line = format!(r#"{{"jsonrpc":"2.0","id":"mine","method":"x","params":{params}}}"#);
+            check_bad(&line, rpc_code::INVALID_PARAMS, "\"mine\"");
+        }
     }
 
     #[test]

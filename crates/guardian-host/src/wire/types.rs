@@ -190,7 +190,7 @@ pub struct SessionResult {
     /// The session.
     pub session: SessionView,
     /// Things its user should know.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 

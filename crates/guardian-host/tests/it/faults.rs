@@ -39,7 +39,12 @@ async fn a_panic_answers_internal_and_the_host_goes_on() {
     let outbound = Outbound::default();
     let writer = outbound.clone();
     let writing = std::thread::spawn(move || writer.write_all(output));
-    let serving = tokio::spawn(Connection::serve(host, outbound, BufReader::new(input)));
+    let serving = tokio::spawn(Connection::serve(
+        host,
+        outbound,
+        BufReader::new(input),
+        std::future::pending(),
+    ));
 
     let execute = |id: u32, tool: &str, args: Value| {
         json!({"id": id, "method": "tools.execute", "params": {
