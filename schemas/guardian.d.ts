@@ -116,7 +116,7 @@ export interface SessionResult {
   /** The session. */
   session: SessionView;
   /** Things its user should know. */
-  warnings: string[];
+  warnings?: string[];
 }
 
 /** A session as clients see it. */

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::queue::{AbortReason, PendingQueue, Posted, Settlement};
+use crate::queue::{PendingQueue, Posted, Settlement, Waiting};
 use crate::{Answer, ReviewError, ReviewRequest, Reviewer, ReviewerKind};
 
 /// Is somebody there who could answer?
@@ -68,11 +68,11 @@ impl Reviewer for HumanReviewer {
         // Announces the end also when this future is dropped while it waits.
         let mut shown = Shown {
             clients: self.clients.as_ref(),
-            posted: &posted,
+            waiting,
             ended: None,
         };
         shown.clients.post(&posted);
-        let settlement = waiting.settled().await;
+        let settlement = shown.waiting.settled().await;
         shown.ended = Some(settlement.clone());
         drop(shown);
         match settlement {
@@ -89,16 +89,14 @@ impl Reviewer for HumanReviewer {
 /// A card on somebody's screen.
 struct Shown<'a> {
     clients: &'a dyn HumanClients,
-    posted: &'a Arc<Posted>,
+    waiting: Waiting,
     ended: Option<Settlement>,
 }
 
 impl Drop for Shown<'_> {
     fn drop(&mut self) {
-        let ended = self
-            .ended
-            .take()
-            .unwrap_or(Settlement::Aborted(AbortReason::Abandoned));
-        self.clients.settled(self.posted, &ended);
+        let ended = self.ended.take();
+        let ended = ended.unwrap_or_else(|| self.waiting.give_up());
+        self.clients.settled(self.waiting.posted(), &ended);
     }
 }

@@ -409,13 +409,23 @@ impl Waiting {
         &self.posted
     }
 
-    /// Waits until the request is settled; at the latest at its deadline.
-    pub async fn settled(mut self) -> Settlement {
+    /// Waits until the request is settled; at the latest at its deadline. To be asked once.
+    pub async fn settled(&mut self) -> Settlement {
         tokio::select! {
             biased;
             reply = &mut self.reply => reply.unwrap_or(Settlement::Aborted(AbortReason::Abandoned)),
             () = tokio::time::sleep_until(self.deadline) => self.expire(),
         }
+    }
+
+    /// Stops waiting. Somebody may have settled the request without the waiter having noticed: then
+    /// that is how it ended.
+    pub fn give_up(&mut self) -> Settlement {
+        let abandoned = Settlement::Aborted(AbortReason::Abandoned);
+        if self.queue.withdraw(&self.key, self.sequence) {
+            return abandoned;
+        }
+        self.reply.try_recv().unwrap_or(abandoned)
     }
 
     /// The deadline has come; whoever removed the entry before us has settled it.

@@ -68,6 +68,19 @@ async fn a_card_is_taken_away_when_the_call_stops_waiting() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_card_that_was_settled_unnoticed_is_taken_away_as_it_was_settled() {
+    let (queue, clients, reviewer) = reviewer(Attendance::Attended);
+    let review = tokio::spawn(async move { reviewer.review(&request("s1", "r1")).await });
+    settle_down().await;
+    // Both at once: the waiter does not run in between.
+    queue.abort_call("s1", &request("s1", "r1").tool_call_id, AbortReason::Call);
+    review.abort();
+    settle_down().await;
+    let aborted = Settlement::Aborted(AbortReason::Call);
+    assert_eq!(clients.told(), [posted(), settled(aborted)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_request_that_the_queue_does_not_take_is_a_failure_not_an_answer() {
     let (queue, clients, reviewer) = reviewer(Attendance::Attended);
     queue.close(AbortReason::Host);

@@ -16,8 +16,8 @@ fn allow_once() -> HumanAnswer {
 #[tokio::test(start_paused = true)]
 async fn an_answer_settles_the_request_with_its_id_and_no_other() {
     let queue = queue();
-    let first = queue.admit(request("s1", "r1")).unwrap();
-    let second = queue.admit(request("s1", "r2")).unwrap();
+    let mut first = queue.admit(request("s1", "r1")).unwrap();
+    let mut second = queue.admit(request("s1", "r2")).unwrap();
     let resolution = queue.resolve(Some("s1"), "r2", &allow_once());
     assert_eq!(resolution, Resolution::Settled(Answer::AllowOnce));
     assert_eq!(
@@ -35,7 +35,7 @@ async fn an_answer_settles_the_request_with_its_id_and_no_other() {
 #[tokio::test(start_paused = true)]
 async fn a_second_answer_resolves_nothing() {
     let queue = queue();
-    let waiting = queue.admit(request("s1", "r1")).unwrap();
+    let mut waiting = queue.admit(request("s1", "r1")).unwrap();
     let other = queue.admit(request("s1", "r2")).unwrap();
     queue.resolve(None, "r1", &HumanAnswer::word("deny"));
     assert_eq!(
@@ -52,7 +52,7 @@ async fn a_second_answer_resolves_nothing() {
 #[tokio::test(start_paused = true)]
 async fn nobody_answering_denies_after_the_deadline() {
     let queue = queue();
-    let waiting = queue.admit(request("s1", "r1")).unwrap();
+    let mut waiting = queue.admit(request("s1", "r1")).unwrap();
     let before = tokio::time::Instant::now();
     assert_eq!(waiting.settled().await, Settlement::TimedOut);
     assert_eq!(before.elapsed().as_secs(), TIMEOUT.as_secs());
@@ -62,9 +62,9 @@ async fn nobody_answering_denies_after_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn the_deadline_runs_from_the_requests_own_posting_also_when_queued() {
     let queue = queue();
-    let first = queue.admit(request("s1", "r1")).unwrap();
+    let mut first = queue.admit(request("s1", "r1")).unwrap();
     tokio::time::advance(Duration::from_secs(100)).await;
-    let second = queue.admit(request("s1", "r2")).unwrap();
+    let mut second = queue.admit(request("s1", "r2")).unwrap();
     assert_eq!(second.posted().ahead, 1);
     assert_eq!(first.settled().await, Settlement::TimedOut);
     let before = tokio::time::Instant::now();
@@ -75,7 +75,7 @@ async fn the_deadline_runs_from_the_requests_own_posting_also_when_queued() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_after_the_deadline_is_no_answer_even_when_the_waiter_has_not_woken() {
     let queue = queue();
-    let waiting = queue.admit(request("s1", "r1")).unwrap();
+    let mut waiting = queue.admit(request("s1", "r1")).unwrap();
     tokio::time::advance(TIMEOUT).await;
     assert_eq!(
         queue.resolve(None, "r1", &allow_once()),
@@ -87,7 +87,7 @@ async fn an_answer_after_the_deadline_is_no_answer_even_when_the_waiter_has_not_
 #[tokio::test(start_paused = true)]
 async fn an_answer_in_the_last_moment_counts() {
     let queue = queue();
-    let waiting = queue.admit(request("s1", "r1")).unwrap();
+    let mut waiting = queue.admit(request("s1", "r1")).unwrap();
     tokio::time::advance(TIMEOUT - Duration::from_millis(1)).await;
     queue.resolve(None, "r1", &allow_once());
     tokio::time::advance(Duration::from_secs(5)).await;
@@ -112,7 +112,7 @@ async fn an_answer_for_another_session_resolves_nothing() {
 async fn an_answer_without_a_session_is_refused_when_two_sessions_use_the_id() {
     let queue = queue();
     let _first = queue.admit(request("s1", "r1")).unwrap();
-    let second = queue.admit(request("s2", "r1")).unwrap();
+    let mut second = queue.admit(request("s2", "r1")).unwrap();
     assert_eq!(
         queue.resolve(None, "r1", &allow_once()),
         Resolution::Ambiguous
@@ -128,8 +128,8 @@ async fn an_answer_without_a_session_is_refused_when_two_sessions_use_the_id() {
 #[tokio::test(start_paused = true)]
 async fn aborting_a_session_denies_its_whole_queue_and_no_other() {
     let queue = queue();
-    let first = queue.admit(request("s1", "r1")).unwrap();
-    let second = queue.admit(request("s1", "r2")).unwrap();
+    let mut first = queue.admit(request("s1", "r1")).unwrap();
+    let mut second = queue.admit(request("s1", "r2")).unwrap();
     let _other = queue.admit(request("s2", "r3")).unwrap();
     assert_eq!(queue.abort_session("s1", AbortReason::Turn), 2);
     assert_eq!(
@@ -146,7 +146,7 @@ async fn aborting_a_session_denies_its_whole_queue_and_no_other() {
 #[tokio::test(start_paused = true)]
 async fn aborting_a_call_leaves_the_others_waiting() {
     let queue = queue();
-    let first = queue.admit(request("s1", "r1")).unwrap();
+    let mut first = queue.admit(request("s1", "r1")).unwrap();
     let _second = queue.admit(request("s1", "r2")).unwrap();
     assert_eq!(queue.abort_call("s1", "call-r1", AbortReason::Call), 1);
     assert_eq!(queue.abort_call("s1", "call-r1", AbortReason::Call), 0);
@@ -160,7 +160,7 @@ async fn aborting_a_call_leaves_the_others_waiting() {
 #[tokio::test(start_paused = true)]
 async fn a_closed_queue_takes_nothing_and_has_withdrawn_all() {
     let queue = queue();
-    let waiting = queue.admit(request("s1", "r1")).unwrap();
+    let mut waiting = queue.admit(request("s1", "r1")).unwrap();
     assert_eq!(queue.close(AbortReason::Host), 1);
     assert_eq!(
         queue.admit(request("s1", "r2")).err(),
@@ -214,8 +214,8 @@ async fn pending_lists_the_oldest_first() {
 #[tokio::test(start_paused = true)]
 async fn a_change_of_policy_settles_what_it_now_decides() {
     let queue = queue();
-    let allowed = queue.admit(request("s1", "r1")).unwrap();
-    let denied = queue.admit(request("s1", "r2")).unwrap();
+    let mut allowed = queue.admit(request("s1", "r1")).unwrap();
+    let mut denied = queue.admit(request("s1", "r2")).unwrap();
     let _asked = queue.admit(request("s1", "r3")).unwrap();
     let other = queue.admit(request("s2", "r1")).unwrap();
     let settled = queue.re_evaluate(Some("s1"), |request| match request.request_id.as_str() {
@@ -240,7 +240,7 @@ async fn a_change_of_policy_settles_what_it_now_decides() {
 #[tokio::test(start_paused = true)]
 async fn an_answer_given_while_policy_is_asked_again_stands() {
     let queue = queue();
-    let waiting = queue.admit(request("s1", "r1")).unwrap();
+    let mut waiting = queue.admit(request("s1", "r1")).unwrap();
     let settled = queue.re_evaluate(None, |_| {
         queue.resolve(None, "r1", &HumanAnswer::word("deny"));
         ReEvaluation::Allow(verdict(Decision::Allow))
@@ -255,7 +255,7 @@ async fn an_answer_given_while_policy_is_asked_again_stands() {
 #[tokio::test(start_paused = true)]
 async fn policy_does_not_allow_after_the_deadline() {
     let queue = queue();
-    let waiting = queue.admit(request("s1", "r1")).unwrap();
+    let mut waiting = queue.admit(request("s1", "r1")).unwrap();
     tokio::time::advance(TIMEOUT).await;
     let key = RequestKey {
         session_id: "s1".to_owned(),
