@@ -6,6 +6,7 @@ mod destructive;
 mod devices;
 mod fork_bomb;
 mod guardian_files;
+mod hard_links;
 mod persistence;
 mod privilege;
 mod protected_files;
@@ -130,6 +131,7 @@ static FLOOR: &[&FloorRule] = &[
     &privilege::RULE,
     &persistence::RULE,
     &protected_files::RULE,
+    &hard_links::RULE,
     &unresolved_delete::RULE,
     &sensitive_beneath::RULE,
     &destructive::RULE,

@@ -309,3 +309,19 @@ fn the_registry_is_well_formed() {
         assert!(!rule.title.is_empty());
     }
 }
+
+#[test]
+fn writing_a_file_with_several_names_is_asked_about_and_reading_it_is_not() {
+    let linked = |tool: &str, place: &str| {
+        let mut fact = crate::build::place(place);
+        fact.links = 2;
+        crate::build::file_tool(tool, fact)
+    };
+    for place in ["a.txt", "$S/a.txt"] {
+        check(
+            &linked("Write", place),
+            Some(("floor.hard-link", Decision::Ask)),
+        );
+        check(&linked("Read", place), None);
+    }
+}
