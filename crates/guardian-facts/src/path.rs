@@ -5,6 +5,7 @@
 //! after expansion). Both end in the same place: resolve with the probe, scope, classes.
 
 mod alias;
+mod found;
 mod look;
 mod normalise;
 mod pattern;
@@ -13,7 +14,9 @@ pub mod windows;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use found::Listed;
 pub use normalise::{PathError, collapse, normalise_argument};
+pub(crate) use pattern::wider;
 
 /// The roots of a session as canonical absolute paths (no handles: those are in guardian-tools).
 #[derive(Debug, Clone, PartialEq, Eq)]

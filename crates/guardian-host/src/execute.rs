@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use guardian_facts::input::BashInput;
-use guardian_facts::{Facts, RootPaths};
+use guardian_facts::{Access, AccessSource, Facts, RootPaths};
+use guardian_rules::WalkOver;
 use guardian_tools::bash::environment::{CallPlaces, prepare};
 use guardian_tools::bash::{
     Abort, BashContext, BashRequest, BashResult, SandboxRequest, Shell, run_bash,
@@ -63,7 +64,7 @@ impl Host {
                 None => Err(HostError::internal("a command lost its input").into()),
             };
         }
-        let outcome = self.run_file_tool(passage, call).await;
+        let outcome = self.run_file_tool(passage, call, &facts).await;
         drop(slot);
         outcome
     }
@@ -72,9 +73,13 @@ impl Host {
         self: &Arc<Self>,
         passage: &mut Passage,
         call: Permitted<BoundInput>,
+        facts: &Facts,
     ) -> Result<ToolOutcome, Stop> {
         let time = FILE_TOOL_TIMEOUT.min(requested_time(passage).unwrap_or(FILE_TOOL_TIMEOUT));
-        let body = self.file_body(passage, time).await?;
+        let body = FileBody {
+            walk: Walk::of(&call, facts),
+            ..self.file_body(passage, time).await?
+        };
         let keeper = SnapshotKeeper::new(self.store.clone(), passage.session_id()?);
         let (ran, kept) = tokio::task::spawn_blocking(move || {
             let ran = body.with_context(Some(&keeper), |context| run_file_tool(call, context));
@@ -116,6 +121,10 @@ impl Host {
                 None => self.policy_of(&passage.session).await?,
             },
             time,
+            walk: Walk {
+                over: WalkOver::Contents,
+                start: None,
+            },
         })
     }
 
@@ -305,6 +314,32 @@ struct FileBody {
     policy: Arc<PolicyInForce>,
     /// How long it may take.
     time: Duration,
+    /// What it walks over, if it walks.
+    walk: Walk,
+}
+
+/// A walk of a file tool, for the rules that keep something from it.
+struct Walk {
+    over: WalkOver,
+    /// The `path` argument, resolved: rules that are about it were heard when the call was judged.
+    start: Option<PathBuf>,
+}
+
+impl Walk {
+    fn of(call: &Permitted<BoundInput>, facts: &Facts) -> Self {
+        let argument = facts
+            .accesses
+            .iter()
+            .find(|access| access.source == AccessSource::PathArgument)
+            .and_then(Access::exact);
+        Self {
+            over: match call.get() {
+                BoundInput::Glob(_) => WalkOver::Names,
+                _ => WalkOver::Contents,
+            },
+            start: argument.map(|path| path.path.clone()),
+        }
+    }
 }
 
 impl FileBody {
@@ -317,6 +352,7 @@ impl FileBody {
         let hidden = HiddenFromWalks {
             classes: ClassesHidden::new(self.host.judge.classes(), &self.roots),
             policy: &self.policy,
+            walk: &self.walk,
         };
         body(&ToolContext {
             limits: &FileLimits::spec(),
@@ -335,17 +371,19 @@ impl FileBody {
 struct HiddenFromWalks<'h> {
     classes: ClassesHidden<'h>,
     policy: &'h PolicyInForce,
+    walk: &'h Walk,
 }
 
 impl HiddenFiles for HiddenFromWalks<'_> {
     fn beneath<'a>(&'a self, directory: &Path) -> Box<dyn HiddenNames + 'a> {
         let classes = self.classes.beneath(directory);
-        if !self.policy.has_read_denials() {
+        if !self.policy.has_walk_rules(self.walk.over) {
             return classes;
         }
         Box::new(NamesHiddenByPolicy {
             classes,
             policy: self.policy,
+            walk: self.walk,
             directory: directory.to_owned(),
         })
     }
@@ -354,14 +392,20 @@ impl HiddenFiles for HiddenFromWalks<'_> {
 struct NamesHiddenByPolicy<'h> {
     classes: Box<dyn HiddenNames + 'h>,
     policy: &'h PolicyInForce,
+    walk: &'h Walk,
     directory: PathBuf,
 }
 
 impl HiddenNames for NamesHiddenByPolicy<'_> {
     fn hiding(&self, name: &OsStr) -> Hiding {
+        let kept = || {
+            let path = self.directory.join(name);
+            let start = self.walk.start.as_deref();
+            self.policy.keeps_from_walk(self.walk.over, &path, start)
+        };
         match self.classes.hiding(name) {
             Hiding::Hidden => Hiding::Hidden,
-            _ if self.policy.denies_read(&self.directory.join(name)) => Hiding::Hidden,
+            _ if kept() => Hiding::Hidden,
             by_class => by_class,
         }
     }

@@ -4,6 +4,7 @@ mod accepted;
 mod answers;
 pub(crate) mod cover;
 mod hits;
+pub(crate) mod implied;
 mod items;
 mod proof;
 

@@ -20,6 +20,7 @@ mod sensitive_beneath;
 mod sensitive_paths;
 mod system_delete;
 mod targets;
+mod unknown_path;
 mod unread_overwrite;
 mod unresolved_delete;
 
@@ -137,6 +138,7 @@ static FLOOR: &[&FloorRule] = &[
     &destructive::RULE,
     &publishes::RULE,
     &secret_files::RULE,
+    &unknown_path::RULE,
     &unread_overwrite::RULE,
 ];
 

@@ -29,7 +29,7 @@ pub use matrix::{ModeRefusal, mode_refusal};
 pub use mode::{OperatingMode, PermissionMode, SessionPermissionMode};
 pub use policy::{
     CompileContext, ExampleReader, Layer, Policy, PolicyChange, PolicyError, PolicyErrors,
-    PolicyText, Preset, Trust, check_examples, policy_schema,
+    PolicyText, Preset, Trust, WalkOver, check_examples, policy_schema,
 };
 pub use situation::{SandboxState, Situation, ToolKind, ToolRisk};
 pub use suggest::{Suggestion, suggest, suggest_wider, would_allow};

@@ -8,6 +8,7 @@ mod glob;
 mod index;
 mod preset;
 mod rule;
+mod walks;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +18,7 @@ use guardian_facts::{Access, AccessKind, AccessSource, Facts, Scope, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{Hit, View};
+use crate::evaluate::{Hit, View, implied};
 use crate::verdict::{Cause, Decision};
 
 pub use compile::{CompileContext, PolicyText};
@@ -27,6 +28,7 @@ pub use error::{
 };
 pub use examples::{ExampleReader, check_examples};
 pub use file::{RuleEffect, policy_schema};
+pub use walks::WalkOver;
 
 pub(crate) use file::{AcceptedFile, AccessName, OneOrMany, RuleFile, Tail};
 pub(crate) use glob::{Case, PathGlob};
@@ -389,38 +391,6 @@ impl Policy {
         }
     }
 
-    /// A deny rule keeps this resolved path from being read: what walks (Glob, Grep) leave out
-    /// besides secret files.
-    #[must_use]
-    pub fn denies_read(&self, path: &Path) -> bool {
-        // A name that is no text is compared as it is shown: never a way past a denial.
-        let text = path.to_string_lossy();
-        self.read_denials().any(|paths| {
-            paths
-                .iter()
-                .any(|glob| glob.matches(&text, glob::Case::Fold).is_some())
-        })
-    }
-
-    /// There is a rule by which [`Self::denies_read`] may say yes. For walks, which ask of every
-    /// file.
-    #[must_use]
-    pub fn has_read_denials(&self) -> bool {
-        self.read_denials().next().is_some()
-    }
-
-    fn read_denials(&self) -> impl Iterator<Item = &[glob::PathGlob]> {
-        self.rules
-            .iter()
-            .filter(|rule| {
-                rule.effect == RuleEffect::Deny
-                    && !rule.needs_command()
-                    && rule.when.is_none()
-                    && rule.reads_files()
-            })
-            .filter_map(|rule| rule.paths.as_deref())
-    }
-
     /// Rules for tests and `explain`, in the order layer, id.
     pub(crate) fn rules(&self) -> &[Rule] {
         &self.rules
@@ -453,12 +423,12 @@ impl Policy {
     /// Deny and ask rules that any fact sets off.
     pub(crate) fn hits(&self, view: &View<'_>) -> Vec<Hit> {
         let mut found: BTreeMap<usize, (Certainty, String)> = BTreeMap::new();
-        let mut note = |at: usize, subject: Subject<'_>| {
+        let mut note_at_most = |at: usize, subject: Subject<'_>, most: Certainty| {
             let rule = &self.rules[at];
             if rule.effect == RuleEffect::Allow {
                 return;
             }
-            let certainty = rule.applies(view, subject);
+            let certainty = rule.applies(view, subject).min(most);
             if certainty == Certainty::No {
                 return;
             }
@@ -470,6 +440,17 @@ impl Policy {
                 *entry = (certainty, about);
             }
         };
+        for access in &implied::accesses(view.facts, &view.situation.roots) {
+            for at in self.index.for_access(access) {
+                note_at_most(at, Subject::Access(access), Certainty::Possible);
+            }
+        }
+        for endpoint in &implied::endpoints(view.facts) {
+            for &at in self.index.for_endpoint() {
+                note_at_most(at, Subject::Endpoint(endpoint), Certainty::Possible);
+            }
+        }
+        let mut note = |at, subject| note_at_most(at, subject, Certainty::Yes);
         for at in self.index.for_call(view.tool) {
             note(at, Subject::Call);
         }
@@ -583,18 +564,6 @@ impl Policy {
             .find(|rule| {
                 rule.effect == RuleEffect::Allow && rule.applies(view, subject) == Certainty::Yes
             })
-    }
-}
-
-impl Rule {
-    /// It is about reading files, by a file tool or any.
-    fn reads_files(&self) -> bool {
-        let by_access = self
-            .access
-            .as_ref()
-            .is_none_or(|kinds| kinds.contains(&AccessKind::Read));
-        let by_tool = self.tools.is_none() || self.tool_kinds.contains(&AccessKind::Read);
-        by_access && by_tool
     }
 }
 

@@ -170,7 +170,7 @@ fn aims_at_hidden(component: &str) -> bool {
     component.starts_with('.') && component.contains(['*', '?', '['])
 }
 
-fn matcher(component: &str) -> Option<globset::GlobMatcher> {
+pub(super) fn matcher(component: &str) -> Option<globset::GlobMatcher> {
     let glob = globset::GlobBuilder::new(component)
         .literal_separator(true)
         .backslash_escape(false)
@@ -191,7 +191,7 @@ fn is_pattern_character(character: char) -> bool {
 }
 
 /// The scope that fewer rules cover.
-pub(super) fn wider(left: Scope, right: Scope) -> Scope {
+pub(crate) fn wider(left: Scope, right: Scope) -> Scope {
     let rank = |scope| match scope {
         Scope::Scratch => 0,
         Scope::Workspace => 1,

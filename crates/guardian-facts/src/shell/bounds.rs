@@ -19,6 +19,8 @@ pub(super) const MAX_NESTED_TEXTS: usize = 8;
 pub(super) const MAX_BRACE_WORDS: usize = 128;
 /// Rounds of a loop over literals that are read one by one.
 pub(super) const MAX_UNROLLED: usize = 32;
+/// Working directories that one point of a text may have.
+pub(super) const MAX_DIRECTORIES: usize = 8;
 /// Variables that are followed.
 pub(super) const MAX_VARIABLES: usize = 512;
 /// Longest value that is followed, in bytes.

@@ -126,6 +126,8 @@ fn operands(argv: &[Text]) -> Option<Vec<&Text>> {
             None if matches!(word.first(), Some(Part::Literal(text)) if !text.starts_with('-')) => {
                 break;
             }
+            // what `mktemp` prints begins with a slash or with its template
+            None if matches!(word.first(), Some(Part::Temporary)) => break,
             None => return None,
         }
     }
@@ -169,7 +171,7 @@ impl Reader<'_> {
                         && values::as_literal(text).is_some_and(|text| !text.starts_with('+'))
                 }) {
                     Some(target) => return self.change_directory(&target, state),
-                    None => state.cwd = None,
+                    None => state.lose_cwd(),
                 }
             }
             Builtin::Declare => self.declare(index, &name, &call, &mut state),
@@ -433,12 +435,12 @@ impl Reader<'_> {
         let physical = options.contains(['P', 'e', '@']);
         let target = target.filter(|target| !physical && !values::may_split(target));
         let Some(target) = target else {
-            state.cwd = None;
+            state.lose_cwd();
             return Flow::both(state);
         };
         let _ = index;
         if values::as_literal(&target) == Some("-") {
-            state.cwd = None;
+            state.lose_cwd();
             return Flow::both(state);
         }
         let plain = values::as_literal(&target).is_some_and(|text| {
@@ -449,7 +451,7 @@ impl Reader<'_> {
                 || text == ".."
         });
         if !plain && state.get("CDPATH").is_some() {
-            state.cwd = None;
+            state.lose_cwd();
             return Flow::both(state);
         }
         self.change_directory(&target, state)
@@ -470,7 +472,17 @@ impl Reader<'_> {
             })
         });
         let mut changed = state.clone();
+        changed.possible_cwds = match values::as_literal(target) {
+            Some(written) if new.is_none() => state
+                .possible_cwds
+                .iter()
+                .map(|cwd| super::builtins::lexical(&cwd.join(written)))
+                .collect::<std::collections::BTreeSet<_>>()
+                .into(),
+            _ => Rc::default(),
+        };
         changed.cwd = new;
+        changed.cwd_is_temporary = matches!(target.as_slice(), [Part::Temporary]);
         let old = match state.cwd.as_ref().and_then(|cwd| cwd.to_str()) {
             Some(old) => values::literal(old),
             None => vec![values::unknown("$OLDPWD", Kind::Benign)],
@@ -480,7 +492,7 @@ impl Reader<'_> {
             let new = vec![values::unknown("$PWD", Kind::Benign)];
             changed.set_directory("PWD", Value::Scalar(Rc::new(new)));
         }
-        if exists {
+        if exists || changed.cwd_is_temporary {
             Flow {
                 ok: Some(changed),
                 fail: None,

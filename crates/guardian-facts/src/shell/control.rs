@@ -521,6 +521,11 @@ impl Reader<'_> {
             {
                 fields
             }
+            // Lines of a command whose output has a bound: each is one of them.
+            Some(fields) if !select && fields.len() == 1 && self.is_bound(&fields[0]) => fields
+                .into_iter()
+                .map(|field| field.into_iter().map(values::whole).collect())
+                .collect(),
             Some(fields) if !select => {
                 let kind = fields.iter().filter_map(|field| values::worst(field)).max();
                 let code = fields.iter().any(|field| {

@@ -336,12 +336,15 @@ impl Reader<'_> {
                         may_split: true,
                     });
                 }
-                Part::Glob(text) => fields.push(Part::Unknown {
-                    written: text,
-                    kind: Kind::Any,
-                    may_be_empty: false,
-                    may_split: true,
-                }),
+                Part::Glob(text) => {
+                    self.bound(&text, super::outputs::Bound::Glob(text.clone()));
+                    fields.push(Part::Unknown {
+                        written: text,
+                        kind: Kind::Any,
+                        may_be_empty: false,
+                        may_split: true,
+                    });
+                }
                 Part::Temporary if state.splits_unknown => fields.push(Part::Unknown {
                     written: "$(mktemp)".to_owned(),
                     kind: Kind::Benign,
@@ -384,6 +387,8 @@ impl Reader<'_> {
                 Some(cwd) => Some(&**cwd),
                 None => return vec![unknown("$PWD", Kind::Any)],
             },
+            // the host puts it into the environment of every call
+            "GUARDIAN_DATA_DIR" => Some(roots.guardian_data.as_path()),
             "PI_SCRATCH_DIR" | "GUARDIAN_SCRATCH_DIR" => Some(roots.scratch.as_path()),
             _ => None,
         };

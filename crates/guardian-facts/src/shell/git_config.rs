@@ -224,6 +224,22 @@ impl Reader<'_> {
         answer
     }
 
+    /// The top of the working tree that git finds from the working directory: the nearest directory
+    /// with a `.git` in it.
+    pub(super) fn toplevel(&self, state: &super::values::State) -> Option<PathBuf> {
+        let found = self.cx.probe.resolve(state.cwd.as_deref()?);
+        if found.kind != Some(FileKind::Directory) || found.error.is_some() {
+            return None;
+        }
+        let has_git = |directory: &Path| {
+            self.cx.probe.resolve(&directory.join(".git")).kind == Some(FileKind::Directory)
+        };
+        let mut above = found.path.ancestors();
+        above
+            .find(|directory| has_git(directory))
+            .map(Path::to_path_buf)
+    }
+
     /// The workspace's own repository, looked at once.
     fn repository_of(&mut self, workspace: &Path, git: PathBuf) -> Result<Rc<Repository>, String> {
         if let Some(known) = self.repositories.get(&git) {

@@ -16,7 +16,9 @@ const MAX_CANDIDATES: usize = 256;
 const MAX_CANDIDATE: usize = 2048;
 
 /// Programs whose appearance in a text is worth a look.
-const DANGEROUS: [&str; 34] = [
+const DANGEROUS: [&str; 36] = [
+    "guardian",
+    "guardian-supervisor",
     "rm",
     "rmdir",
     "dd",
@@ -75,6 +77,34 @@ impl Reader<'_> {
             .and_then(|fact| fact.cwd.clone());
         let state = State::new(cwd.as_deref());
         self.scan(text, Some(Origin::Fixed(span)), &state, false);
+    }
+
+    /// Looks in code given inline for strings that are paths no tool may touch.
+    pub(super) fn scan_inline_paths(&mut self, text: &str, index: usize) {
+        let span = self.span_of(index);
+        let state = State::new(None);
+        let mut seen = Vec::new();
+        let quoted = text.split(['"', '\'', '`', '(', ')', ' ', ',', '\n', '=', '<', '>', ';']);
+        for piece in quoted.filter(|piece| piece.starts_with(['/', '~']) && piece.len() > 1) {
+            if self.facts.findings.len() >= MAX_FINDINGS || seen.len() >= MAX_CANDIDATES {
+                return;
+            }
+            if seen.contains(&piece)
+                || piece.contains(['$', '\\', '*', '?', '[', '{', '&', '|', '#', '!'])
+            {
+                continue;
+            }
+            seen.push(piece);
+            let facts = read_candidate(self.cx, &format!("cat {piece}"), span, &state);
+            if is_dangerous(&facts) {
+                self.facts.findings.push(LooseFinding {
+                    span,
+                    words: vec![piece.to_owned()],
+                    facts: Box::new(facts),
+                    command_position: false,
+                });
+            }
+        }
     }
 
     fn scan(&mut self, text: &str, origin: Option<Origin>, state: &State, command_position: bool) {
@@ -144,10 +174,14 @@ fn is_dangerous(facts: &Facts) -> bool {
         Effect::HistoryRewrite,
         Effect::Publishes,
     ];
+    let runs_guardian = |command: &crate::CommandFact| {
+        let name = command.program.name.as_deref();
+        matches!(name, Some("guardian" | "guardian-supervisor"))
+    };
     facts
         .commands
         .iter()
-        .any(|command| effects.iter().any(|effect| command.has(*effect)))
+        .any(|command| runs_guardian(command) || effects.iter().any(|effect| command.has(*effect)))
         || facts.accesses.iter().any(|access| {
             let sensitive = match &access.target {
                 Target::Exact(path) => path.sensitivity.sensitive || path.sensitivity.guardian,

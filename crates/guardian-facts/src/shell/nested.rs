@@ -62,7 +62,9 @@ impl Reader<'_> {
         let mut state = state.clone();
         for directory in &judgement.cwd {
             let text = self.recall(directory);
-            state.cwd = self.directory(&text, &state);
+            let directory = self.directory(&text, &state);
+            state.lose_cwd();
+            state.cwd = directory;
         }
         self.paths(index, judgement, &state);
         if self.downloads(index) {
@@ -119,7 +121,15 @@ impl Reader<'_> {
                 seen = true;
                 continue;
             }
-            let Some(target) = self.place(&text, state) else {
+            let takes_all = path.recursive
+                && (path.kind == AccessKind::Delete
+                    || path.detail == crate::AccessDetail::Permissions);
+            let placed = if takes_all {
+                self.place_whole(&text, state)
+            } else {
+                self.place(&text, state)
+            };
+            let Some(target) = placed else {
                 continue;
             };
             if walks && path.kind == AccessKind::Read {
@@ -155,11 +165,11 @@ impl Reader<'_> {
 
     fn endpoint(&mut self, index: usize, word: &Word) {
         let (host, port) = match word.as_literal() {
-            Some(text) => host_and_port(text),
+            Some(text) => super::hosts::host_and_port(text),
             None => {
                 let prefix = word.literal_prefix();
                 match prefix.split_once("://") {
-                    Some((_, rest)) if rest.contains('/') => host_and_port(prefix),
+                    Some((_, rest)) if rest.contains('/') => super::hosts::host_and_port(prefix),
                     _ => (None, None),
                 }
             }
@@ -183,10 +193,11 @@ impl Reader<'_> {
                 let mut inner = state.clone();
                 if let Some(cwd) = cwd {
                     let text = self.recall(cwd);
+                    inner.lose_cwd();
                     inner.cwd = self.directory(&text, state);
                 }
                 if *elsewhere {
-                    inner.cwd = None;
+                    inner.lose_cwd();
                 }
                 for assignment in assignments {
                     if CHANGES_SHELLS.contains(&assignment.name.as_str()) {
@@ -210,9 +221,11 @@ impl Reader<'_> {
                     inner.set(&assignment.name, Value::Scalar(Rc::new(value)));
                     inner.export(&assignment.name);
                 }
+                let lines = appended.then(|| self.lines_of(input.feeder)).flatten();
                 let argv: Vec<Text> = argv
                     .iter()
                     .map(|word| self.as_written(index, self.recall(word)))
+                    .map(|text| from_lines(text, lines.as_deref()))
                     .collect();
                 let span = self.span_of(index);
                 let call = Call {
@@ -242,6 +255,7 @@ impl Reader<'_> {
                 self.note_remote(index, text, input);
                 let shown = text.display();
                 self.scan_opaque(&shown, index);
+                self.scan_inline_paths(&shown, index);
                 if self
                     .facts
                     .commands
@@ -295,6 +309,7 @@ impl Reader<'_> {
                     Stdin::Text(text) => {
                         let shown = text.display();
                         self.scan_opaque(&shown, index);
+                        self.scan_inline_paths(&shown, index);
                     }
                     Stdin::File(word) => {
                         let word = word.clone();
@@ -559,7 +574,11 @@ impl Reader<'_> {
             },
             |reader| reader.in_subshell(|reader| reader.list(list, inner)),
         );
-        super::printed::printed(self, list, written, first, state)
+        let part = super::printed::printed(self, list, written, first, state);
+        if matches!(part, Part::Unknown { .. }) {
+            self.bound_substitution(written, first, state);
+        }
+        part
     }
 
     /// A process substitution: a file name, backed by a command.
@@ -608,23 +627,23 @@ impl Reader<'_> {
     }
 }
 
-/// `https://user@host:port/path`, `user@host:path`, `host`.
-fn host_and_port(text: &str) -> (Option<String>, Option<u16>) {
-    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
-    let host_part = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
-    if let Some(inner) = host_part.strip_prefix('[') {
-        let host = inner.split(']').next().unwrap_or("");
-        let port = host_part
-            .rsplit_once("]:")
-            .and_then(|(_, port)| port.parse().ok());
-        return ((!host.is_empty()).then(|| host.to_owned()), port);
-    }
-    let (host, port) = match host_part.split_once(':') {
-        Some((host, port)) => (host, port.parse().ok()),
-        None => (host_part, None),
-    };
-    ((!host.is_empty()).then(|| host.to_ascii_lowercase()), port)
+/// What `xargs` adds, by the command whose lines it takes.
+fn from_lines(text: Text, lines: Option<&str>) -> Text {
+    let Some(lines) = lines else { return text };
+    text.into_iter()
+        .map(|part| match part {
+            Part::Unknown {
+                written,
+                kind,
+                may_be_empty,
+                may_split,
+            } if written == "<input>" => Part::Unknown {
+                written: lines.to_owned(),
+                kind,
+                may_be_empty,
+                may_split,
+            },
+            other => other,
+        })
+        .collect()
 }

@@ -23,7 +23,10 @@ impl Reader<'_> {
             .iter()
             .any(|part| matches!(part, Part::Unknown { .. } | Part::Temporary))
         {
-            return Some(self.unknown_target(text, written, state));
+            return Some(
+                self.place_bound(text, &written, state)
+                    .unwrap_or_else(|| self.unknown_target(text, written, state)),
+            );
         }
         let pattern = text.iter().any(|part| matches!(part, Part::Glob(_)));
         let Some(cwd) = state
@@ -31,11 +34,14 @@ impl Reader<'_> {
             .as_deref()
             .or_else(|| written.starts_with('/').then(|| std::path::Path::new("/")))
         else {
+            if !pattern && let Some(target) = self.place_in_each(&written, state) {
+                return Some(target);
+            }
             return Some(Target::Unknown {
-                written,
                 reason: "the working directory is not known".to_owned(),
                 when_empty: None,
-                temporary: false,
+                temporary: state.cwd_is_temporary && !written.split('/').any(|part| part == ".."),
+                written,
             });
         };
         Some(if pattern {
@@ -43,6 +49,49 @@ impl Reader<'_> {
         } else {
             self.cx.target(&written, cwd)
         })
+    }
+
+    /// A relative path where the working directory is one of a few.
+    fn place_in_each(&self, written: &str, state: &State) -> Option<Target> {
+        let mut cwds = state.possible_cwds.iter();
+        let first = cwds.next()?;
+        let mut common = first.as_path();
+        let mut all = self.cx.locate(written, first).ok()?;
+        for cwd in cwds {
+            let fact = self.cx.locate(written, cwd).ok()?;
+            all.sensitivity = all.sensitivity.union(fact.sensitivity);
+            all.scope = crate::path::wider(all.scope, fact.scope);
+            common = common.ancestors().find(|above| cwd.starts_with(above))?;
+        }
+        let mut base = self
+            .cx
+            .locate(common.to_str()?, std::path::Path::new("/"))
+            .ok()?;
+        base.scope = all.scope;
+        Some(Target::Pattern {
+            written: written.to_owned(),
+            pattern: format!(
+                "{}/**/{}",
+                base.path.to_string_lossy().trim_end_matches('/'),
+                written.trim_start_matches("./")
+            ),
+            may_match: all.sensitivity.union(base.sensitivity),
+            base,
+        })
+    }
+
+    /// [`Self::place`] for what is taken away with all beneath it: an unknown text is unknown here
+    /// whatever bound it has, because what an empty one means is asked about.
+    pub(super) fn place_whole(&self, text: &Text, state: &State) -> Option<Target> {
+        let is_unknown = |part: &Part| matches!(part, Part::Unknown { .. } | Part::Temporary);
+        if text.iter().any(is_unknown) {
+            let written = values::to_word(text, crate::Span { start: 0, end: 0 }).display();
+            return Some(self.unknown_target(text, written, state));
+        }
+        let mut state = state.clone();
+        state.possible_cwds = std::rc::Rc::default();
+        state.cwd_is_temporary = false;
+        self.place(text, &state)
     }
 
     fn unknown_target(&self, text: &Text, written: String, state: &State) -> Target {

@@ -1,5 +1,7 @@
 //! What a command substitution prints, where that can be told without running it.
 
+use std::path::Path;
+
 use super::reader::Reader;
 use super::syntax::{CommandKind, List};
 use super::values::{Kind, Part, State};
@@ -59,6 +61,12 @@ pub(super) fn printed(
         Some(["pwd"] | ["pwd", "-L"]) if !piped && quiet => {
             match state.cwd.as_ref().and_then(|cwd| cwd.to_str()) {
                 Some(cwd) => Part::Literal(cwd.to_owned()),
+                None => general(Kind::Any),
+            }
+        }
+        Some(["git", "rev-parse", "--show-toplevel"]) if !piped && quiet => {
+            match reader.toplevel(state).as_deref().and_then(Path::to_str) {
+                Some(path) => Part::Literal(path.to_owned()),
                 None => general(Kind::Any),
             }
         }

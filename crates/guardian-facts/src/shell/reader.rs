@@ -114,6 +114,8 @@ pub(super) struct Reader<'a> {
     pub(super) repositories: BTreeMap<PathBuf, Result<Rc<super::git_config::Repository>, String>>,
     /// Kinds of unknown parts by their written text, for words that come back from the catalogue.
     pub(super) kinds: BTreeMap<String, Kind>,
+    /// What unknown parts stand for, by their written text; `None` where that has no bound.
+    pub(super) bounds: BTreeMap<String, Option<super::outputs::Bound>>,
     /// Names of which an outer value may show again: unset by a callee, or assigned past a local.
     pub(super) revealed: BTreeSet<String>,
     /// Names that stand as assignments in front of a command in progress.
@@ -155,6 +157,7 @@ impl<'a> Reader<'a> {
             downloaded: BTreeSet::new(),
             repositories: BTreeMap::new(),
             kinds: BTreeMap::new(),
+            bounds: BTreeMap::new(),
             revealed: BTreeSet::new(),
             prefixed: Vec::new(),
             trapped: BTreeSet::new(),

@@ -191,7 +191,7 @@ impl Reader<'_> {
         for (target, kind, detail) in &redirects.touched {
             if is_network(target) {
                 let mut parts = values::as_literal(target).unwrap_or("").split('/').skip(3);
-                let host = parts.next().map(str::to_owned);
+                let host = parts.next().and_then(super::hosts::normalised);
                 let port = parts.next().and_then(|port| port.parse().ok());
                 self.facts.endpoints.push(Endpoint {
                     host,

@@ -484,6 +484,7 @@ impl Reader<'_> {
         {
             fact.environment = state.environment_change();
         }
+        self.operands_of_unknown(index, call, &judgement.nested, state);
         if input.own_script {
             self.takes_from_script(index, base);
         }

@@ -4,7 +4,7 @@
 //! point is unknown from there on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::bounds;
@@ -51,6 +51,19 @@ pub(super) fn unknown(written: &str, kind: Kind) -> Part {
         kind,
         may_be_empty: kind != Kind::Integer,
         may_split: false,
+    }
+}
+
+/// The part as one field: what a loop makes of each word of a list.
+pub(super) fn whole(part: Part) -> Part {
+    match part {
+        Part::Unknown { written, kind, .. } => Part::Unknown {
+            written,
+            kind,
+            may_be_empty: false,
+            may_split: false,
+        },
+        other => other,
     }
 }
 
@@ -190,6 +203,11 @@ pub(super) struct State {
     /// `$1 …`; `None` when unknown.
     pub(super) positional: Option<Rc<Vec<Text>>>,
     pub(super) cwd: Option<Rc<Path>>,
+    /// The working directory is a fresh one that `mktemp` made.
+    pub(super) cwd_is_temporary: bool,
+    /// Where `cwd` is unknown because a change of directory may have failed: all that it may be.
+    /// Empty where it may be any.
+    pub(super) possible_cwds: Rc<BTreeSet<PathBuf>>,
     pub(super) functions: Rc<BTreeMap<String, Functions>>,
     /// Variables with the integer attribute.
     pub(super) integers: Rc<BTreeSet<String>>,
@@ -213,6 +231,8 @@ impl State {
             all_unknown: false,
             positional: Some(Rc::default()),
             cwd: cwd.map(Rc::from),
+            cwd_is_temporary: false,
+            possible_cwds: Rc::default(),
             functions: Rc::default(),
             integers: Rc::default(),
             splits_unknown: false,
@@ -228,7 +248,7 @@ impl State {
         self.variables = Rc::default();
         self.all_unknown = true;
         self.positional = None;
-        self.cwd = None;
+        self.lose_cwd();
         self.splits_unknown = true;
     }
 
@@ -237,6 +257,21 @@ impl State {
         self.forget();
         self.environment
             .taint("a variable that is not known was changed");
+    }
+
+    /// The working directory may be any.
+    pub(super) fn lose_cwd(&mut self) {
+        self.cwd = None;
+        self.cwd_is_temporary = false;
+        self.possible_cwds = Rc::default();
+    }
+
+    /// All that the working directory may be; empty where it may be any.
+    pub(super) fn cwds(&self) -> BTreeSet<PathBuf> {
+        match &self.cwd {
+            Some(cwd) => BTreeSet::from([cwd.to_path_buf()]),
+            None => (*self.possible_cwds).clone(),
+        }
     }
 
     /// Gives a variable a value. Everything that assigns ends here.
@@ -371,7 +406,13 @@ impl State {
         if self == other {
             return self;
         }
+        let possible_cwds = if self.cwd == other.cwd && self.possible_cwds == other.possible_cwds {
+            Rc::clone(&self.possible_cwds)
+        } else {
+            joined_cwds(self.cwds(), other.cwds())
+        };
         Self {
+            possible_cwds,
             variables: join_variables(&self, &other),
             all_unknown: self.all_unknown || other.all_unknown,
             positional: if self.positional == other.positional {
@@ -384,6 +425,7 @@ impl State {
             } else {
                 None
             },
+            cwd_is_temporary: self.cwd_is_temporary && other.cwd_is_temporary,
             functions: join_functions(&self.functions, &other.functions),
             integers: if self.integers == other.integers {
                 self.integers
@@ -401,6 +443,15 @@ impl State {
             stdin_replaced: self.stdin_replaced || other.stdin_replaced,
         }
     }
+}
+
+fn joined_cwds(left: BTreeSet<PathBuf>, right: BTreeSet<PathBuf>) -> Rc<BTreeSet<PathBuf>> {
+    let either_may_be_any = left.is_empty() || right.is_empty();
+    let all: BTreeSet<PathBuf> = left.into_iter().chain(right).collect();
+    if either_may_be_any || all.len() > bounds::MAX_DIRECTORIES {
+        return Rc::default();
+    }
+    Rc::new(all)
 }
 
 fn length(text: &[Part]) -> usize {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use guardian_facts::Facts;
 use guardian_rules::{
-    AllowedDecision, ChangedCommand, Decision, Policy, Situation, Suggestion, Verdict,
+    AllowedDecision, ChangedCommand, Decision, Policy, Situation, Suggestion, Verdict, WalkOver,
     changed_commands, evaluate, explain, suggest,
 };
 
@@ -68,16 +68,23 @@ impl PolicyInForce {
             .map(Arc::as_ref)
     }
 
-    /// A deny rule keeps this path from being read: what walks leave out.
+    /// A deny rule keeps this path from being read: what a confinement masks.
     #[must_use]
     pub fn denies_read(&self, path: &Path) -> bool {
         self.all().any(|policy| policy.denies_read(path))
     }
 
-    /// [`Self::denies_read`] may say yes.
+    /// A deny or an ask rule keeps this path from a walk that began at `start`.
     #[must_use]
-    pub fn has_read_denials(&self) -> bool {
-        self.all().any(Policy::has_read_denials)
+    pub fn keeps_from_walk(&self, walk: WalkOver, path: &Path, start: Option<&Path>) -> bool {
+        self.all()
+            .any(|policy| policy.keeps_from_walk(walk, path, start))
+    }
+
+    /// [`Self::keeps_from_walk`] may say yes.
+    #[must_use]
+    pub fn has_walk_rules(&self, walk: WalkOver) -> bool {
+        self.all().any(|policy| policy.has_walk_rules(walk))
     }
 
     /// The strictest verdict of all. What the user accepted for the project counts as far as each

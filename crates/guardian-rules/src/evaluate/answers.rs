@@ -1,10 +1,10 @@
 //! What a reviewer may answer to an ask, and what the answer would create.
 
 use guardian_facts::command::{Effect, Effects, ProgramForm};
-use guardian_facts::{AccessSource, Facts, Reading, Scope};
+use guardian_facts::{Access, AccessSource, Facts, Reading, Scope};
 
 use super::Item;
-use super::cover::{Uncovered, is_outside};
+use super::cover::{Uncovered, is_outside, lies_in_roots};
 use crate::suggest::drafts;
 use crate::verdict::{AllowedDecision, Cause};
 use crate::{Grant, GrantScope, Policy, Situation, ToolKind};
@@ -29,10 +29,14 @@ pub(crate) fn session_grant(facts: &Facts, situation: &Situation) -> Option<Gran
     {
         return None;
     }
-    let scope = if facts.accesses.iter().any(is_outside) {
+    // of a place that is not known no sentence could be said
+    let all = |test: fn(&Access) -> bool| facts.accesses.iter().all(test);
+    let scope = if all(lies_in_roots) {
+        GrantScope::Roots
+    } else if all(|access| lies_in_roots(access) || is_outside(access)) {
         GrantScope::Outside
     } else {
-        GrantScope::Roots
+        return None;
     };
     Some(Grant {
         tool_name: facts.tool.clone(),

@@ -264,7 +264,23 @@ fn command_rule(view: &View<'_>, index: usize) -> Option<String> {
 }
 
 fn reaches_roots_only(item: Item, facts: &Facts) -> bool {
-    !matches!(item, Item::Access(index) if is_outside(&facts.accesses[index]))
+    !matches!(item, Item::Access(index) if !lies_in_roots(&facts.accesses[index]))
+}
+
+/// Known to lie in the roots. Of a place that is not known nothing is said (SPEC §5: nothing beyond
+/// the sentence of the card), except that names of it may be listed.
+pub(crate) fn lies_in_roots(access: &Access) -> bool {
+    let is_fresh = matches!(
+        access.target,
+        Target::Unknown {
+            temporary: true,
+            ..
+        }
+    );
+    match scope_of(access) {
+        Some(scope) => matches!(scope, Scope::Workspace | Scope::Scratch),
+        None => is_fresh || access.kind == AccessKind::List,
+    }
 }
 
 /// A wrapper with nothing of its own: what it runs is covered, or not, as its own fact.

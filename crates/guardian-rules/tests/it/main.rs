@@ -9,6 +9,7 @@ mod examples;
 mod floor;
 mod laws;
 mod naive;
+mod reach;
 mod rules;
 mod suggest;
 mod table;

@@ -2,8 +2,8 @@
 //! beyond what these facts need. Knows the rules of `laws::RULES` by id; preset `standard`.
 
 use guardian_facts::{
-    Access, AccessDetail, AccessKind, AccessSource, CommandFact, Effect, Effects, Facts, Reading,
-    Scope, Target,
+    Access, AccessDetail, AccessKind, AccessSource, CommandFact, Effect, Effects, Facts, FileKind,
+    Reading, Scope, Target,
 };
 use guardian_rules::{
     Decision, GrantScope, OperatingMode, PermissionMode, Situation, ToolKind, ToolRisk,
@@ -101,6 +101,21 @@ fn stops(facts: &Facts, situation: &Situation, has: &dyn Fn(&str) -> bool) -> Ve
             if classes.secret && access.kind != AccessKind::List && !waved {
                 found.push(Decision::Ask);
             }
+            if holds_own(&path(access)) && !classes.guardian {
+                let rights = access.detail == AccessDetail::Permissions;
+                match access.kind {
+                    AccessKind::Delete => found.push(denied),
+                    AccessKind::Write if rights && access.recursive => found.push(denied),
+                    AccessKind::Write
+                        if rights
+                            || access.recursive
+                            || exact.kind != Some(FileKind::Directory) =>
+                    {
+                        found.push(Decision::Ask);
+                    }
+                    _ => {}
+                }
+            }
             let whole = ["/", "/home/dev", "/etc/passwd"].contains(&path(access).as_str());
             if whole
                 && (access.detail == AccessDetail::Rename
@@ -114,7 +129,14 @@ fn stops(facts: &Facts, situation: &Situation, has: &dyn Fn(&str) -> bool) -> Ve
             {
                 found.push(Decision::Ask);
             }
-        } else if access.kind == AccessKind::Delete && access.recursive {
+        } else if !elsewhere(facts, access)
+            && matches!(
+                access.kind,
+                AccessKind::Read | AccessKind::Write | AccessKind::Delete
+            )
+            || access.kind == AccessKind::Delete && access.recursive
+        {
+            // a path that is not known might be any
             found.push(Decision::Ask);
         }
         if access.kind == AccessKind::Delete
@@ -197,6 +219,23 @@ fn stops(facts: &Facts, situation: &Situation, has: &dyn Fn(&str) -> bool) -> Ve
             }
         }
     }
+    if has("deny-host") {
+        let reaches = [Effect::Network, Effect::RemoteHost, Effect::Publishes];
+        for (index, command) in facts.commands.iter().enumerate() {
+            let named = facts
+                .endpoints
+                .iter()
+                .any(|endpoint| endpoint.command == Some(index));
+            if !named
+                && command
+                    .effects
+                    .iter()
+                    .any(|effect| reaches.contains(effect))
+            {
+                found.push(Decision::Ask);
+            }
+        }
+    }
     // commands of this machine and of others are looked at apart by the floor, together by rules
     for part in [false, true] {
         let commands = || {
@@ -230,6 +269,17 @@ fn stops(facts: &Facts, situation: &Situation, has: &dyn Fn(&str) -> bool) -> Ve
         }
     }
     found
+}
+
+fn holds_own(path: &str) -> bool {
+    let directory = format!("{}/", path.trim_end_matches('/'));
+    [
+        "/data",
+        "/home/dev/.config/guardian",
+        "/usr/local/bin/guardian",
+    ]
+    .iter()
+    .any(|own| own.starts_with(&directory) || *own == path)
 }
 
 fn reads_secret(access: &Access) -> bool {
@@ -317,8 +367,12 @@ fn everything_covered(facts: &Facts, situation: &Situation, has: &dyn Fn(&str) -
                         .is_some_and(|index| by_rule(&facts.commands[index])))
     });
     let accesses = facts.accesses.iter().all(|access| {
-        let outside = scope(access) == Some(Scope::Outside);
         let inside = matches!(scope(access), Some(Scope::Workspace | Scope::Scratch));
+        let outside = match scope(access) {
+            Some(_) => !inside,
+            // names of a place that is not known may be listed
+            None => access.kind != AccessKind::List,
+        };
         let is_scratch = scope(access) == Some(Scope::Scratch)
             && access.kind != AccessKind::Execute
             && kind != ToolKind::Foreign;

@@ -45,6 +45,7 @@ fn probe() -> MemoryProbe {
         .file("/home/dev/.ssh/id_ed25519", "key")
         .file("/home/dev/.bashrc", "")
         .file("/home/dev/.aws/credentials", "")
+        .file("/home/dev/.config/guardian/policy.toml", "version = 1\n")
         .directory("/etc")
         .file("/etc/hosts", "")
         .file("/etc/passwd", "")

