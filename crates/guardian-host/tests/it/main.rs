@@ -23,3 +23,4 @@ mod secrets;
 mod session_policy;
 mod suggestions;
 mod support;
+mod walks;
