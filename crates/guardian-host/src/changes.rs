@@ -10,8 +10,8 @@ use guardian_store::{
     SessionId, Snapshot, Store, StoreError,
 };
 use guardian_tools::{
-    ChangeBefore, ChangeRecord, Hunk, LineKind, RestoreTo, RollbackOutcome, RollbackRequest,
-    RootKind, SnapshotSink, rollback,
+    ChangeBefore, ChangeRecord, FailureCode, Hunk, LineKind, RestoreTo, RollbackOutcome,
+    RollbackRequest, RootKind, SnapshotSink, ToolFailure, rollback,
 };
 use serde_json::{Value, json};
 
@@ -132,6 +132,8 @@ pub struct RollbackReport {
     pub path: String,
     /// `rolledBack`, `alreadyRolledBack`, `conflict` or `unavailable`.
     pub status: &'static str,
+    /// Why it is `unavailable`.
+    pub reason: Option<String>,
 }
 
 impl Host {
@@ -263,16 +265,17 @@ impl Host {
         session_id: &str,
         snapshot: Snapshot,
     ) -> Result<RollbackReport, HostError> {
-        let report = |status| RollbackReport {
+        let report = |status, reason| RollbackReport {
             snapshot_id: snapshot.change.id.clone(),
             path: snapshot.change.path.to_string_lossy().into_owned(),
             status,
+            reason,
         };
         if snapshot.rolled_back_at.is_some() {
-            return Ok(report("alreadyRolledBack"));
+            return Ok(report("alreadyRolledBack", None));
         }
         if !snapshot.change.reversible {
-            return Ok(report("unavailable"));
+            return Ok(report("unavailable", Some(NOT_KEPT.to_owned())));
         }
         // As a mutation like any other: in order with the session's other ones of this path.
         let mut arrival = self.path_order.arrive(session_id);
@@ -289,11 +292,11 @@ impl Host {
         })
         .await
         .map_err(|_| HostError::internal("the rollback met a fault"))??;
-        let status = match restored {
-            Restored::Done(RollbackOutcome::RolledBack) => "rolledBack",
-            Restored::Done(RollbackOutcome::AlreadyRolledBack) => "alreadyRolledBack",
-            Restored::Done(RollbackOutcome::Conflict) => "conflict",
-            Restored::Unavailable => "unavailable",
+        let (status, reason) = match restored {
+            Restored::Done(RollbackOutcome::RolledBack) => ("rolledBack", None),
+            Restored::Done(RollbackOutcome::AlreadyRolledBack) => ("alreadyRolledBack", None),
+            Restored::Done(RollbackOutcome::Conflict) => ("conflict", None),
+            Restored::Unavailable(reason) => ("unavailable", Some(reason)),
         };
         let id = SessionId::new(session_id).map_err(HostError::internal)?;
         let audit = AuditEntry {
@@ -302,6 +305,7 @@ impl Host {
             tool_call: Some(snapshot.change.tool_call.clone()),
             ok: Some(status == "rolledBack"),
             detail: Some(json!({ "snapshotId": snapshot.change.id, "status": status })),
+            reason: reason.clone(),
             ..AuditEntry::new(AuditEvent::Rollback)
         };
         let snapshot_id = snapshot.change.id.clone();
@@ -314,31 +318,38 @@ impl Host {
                 .map(drop),
         })
         .await?;
-        Ok(report(status))
+        Ok(report(status, reason))
     }
 }
 
+const NOT_KEPT: &str = "its content from before was not kept";
+
 enum Restored {
     Done(RollbackOutcome),
-    /// The bytes from before are not kept.
-    Unavailable,
+    /// It cannot be done: the bytes from before are not kept, or the system refuses.
+    Unavailable(String),
 }
 
 fn restore(
     store: &Store,
     change: &NewSnapshot,
-    roots: impl FnOnce() -> Result<Arc<guardian_tools::Roots>, guardian_tools::ToolFailure>,
+    roots: impl FnOnce() -> Result<Arc<guardian_tools::Roots>, ToolFailure>,
 ) -> Result<Restored, HostError> {
-    let failed = |failure: guardian_tools::ToolFailure| HostError::internal(failure.message);
+    // What the machine refuses is an answer; only a fault of guardian's own is an error.
+    let refused = |failure: ToolFailure| match failure.code {
+        FailureCode::Internal => Err(HostError::internal(failure.message)),
+        _ => Ok(Restored::Unavailable(failure.message)),
+    };
+    let not_kept = || Restored::Unavailable(NOT_KEPT.to_owned());
     let Some(after_hash) = &change.after_hash else {
-        return Ok(Restored::Unavailable);
+        return Ok(not_kept());
     };
     let bytes = match (&change.before, change.status) {
         (_, ChangeStatus::Added) => None,
-        (None, _) => return Ok(Restored::Unavailable),
+        (None, _) => return Ok(not_kept()),
         (Some(id), _) => match store.blob(id) {
             Ok(bytes) => Some(bytes),
-            Err(StoreError::NotFound { .. }) => return Ok(Restored::Unavailable),
+            Err(StoreError::NotFound { .. }) => return Ok(not_kept()),
             Err(error) => return Err(crate::host::store_error(error)),
         },
     };
@@ -346,20 +357,17 @@ fn restore(
         None => RestoreTo::Absent {
             created_directories: &change.created_directories,
         },
-        Some(bytes) => RestoreTo::Content {
-            bytes,
-            mode: change.before_mode.unwrap_or(0o644),
-        },
+        Some(bytes) => RestoreTo::Content { bytes },
     };
     let request = RollbackRequest {
         canonical: &change.target,
         after_hash,
         before,
     };
-    let roots = roots().map_err(failed)?;
-    rollback(&request, &roots)
+    roots()
+        .and_then(|roots| rollback(&request, &roots))
         .map(Restored::Done)
-        .map_err(failed)
+        .or_else(refused)
 }
 
 impl Host {

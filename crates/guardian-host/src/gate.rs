@@ -16,7 +16,7 @@ use guardian_review::{Allowance, Decider, ReviewOutcome};
 use guardian_rules::{Decision, ToolKind, ToolRisk, Verdict, mode_refusal, tool_kind, tool_risk};
 use guardian_store::SessionId;
 use guardian_tools::bash::sandbox::Confinement;
-use guardian_tools::{Binding, BoundInput, ChangePreview, Permitted, bind};
+use guardian_tools::{Binding, BoundInput, BoundTarget, ChangePreview, Permitted, bind};
 use serde_json::Value;
 
 pub(crate) use self::effect::changed_path;
@@ -203,10 +203,18 @@ impl Host {
         let mut bound = self
             .bind_call(passage, judged.extraction.input, Arc::clone(&facts))
             .await?;
+        if let Some(failure) = bound.known_unusable() {
+            let id = &passage.request.tool_call_id;
+            return Err(ToolOutcome::of_failure(id, failure).into());
+        }
         if tool_kind(&passage.request.tool_name) == ToolKind::Change {
             let (same, preview) = self.preview_change(passage, bound).await?;
             bound = same;
-            judged.overwrite = overwrite_state(&passage.runtime, &facts, preview.as_ref());
+            judged.overwrite = match bound.target() {
+                // Nothing is overwritten by a call that will fail.
+                BoundTarget::Unusable { .. } => OverwriteState::NONE,
+                _ => overwrite_state(&passage.runtime, &facts, preview.as_ref()),
+            };
             judged.verdict = self.decide(passage, &facts, judged.overwrite).await?;
             if judged.verdict.decision == Decision::Deny {
                 return Err(denied_by_policy(passage, &judged.verdict).into());
@@ -536,7 +544,7 @@ pub(crate) fn overwrite_state(
         ("Write", Some(path)) => {
             let unread = match preview {
                 Some(preview) => preview.overwrites_unread,
-                None => guardian_tools::FileTags::last(runtime, &path.path).is_none(),
+                None => !guardian_tools::FileTags::has_read(runtime, &path.path),
             };
             let in_workspace = path.scope == guardian_facts::Scope::Workspace;
             let fits = preview.is_none_or(|preview| preview.snapshot_possible);

@@ -9,7 +9,7 @@ use guardian_rules::{OperatingMode, PermissionMode, SessionPermissionMode};
 use guardian_store::{
     DelegateEnd, Lease, NewTurn, Proposal, SessionId, ShellPin, Store, StoreError, TurnOutcome,
 };
-use guardian_tools::{FailureCode, Roots, ToolFailure};
+use guardian_tools::{FailureCode, Look, Roots, SeenFile, ToolFailure};
 
 use crate::control::ControlRuntime;
 use crate::error::{ErrorCode, HostError};
@@ -95,7 +95,7 @@ pub struct TurnInfo {
 #[derive(Default)]
 pub(crate) struct SessionRuntime {
     roots: Mutex<Option<(RootPaths, Arc<Roots>)>>,
-    tags: Mutex<HashMap<PathBuf, String>>,
+    tags: Mutex<HashMap<PathBuf, SeenFile>>,
     lease: Mutex<Option<Lease>>,
     pub(crate) reviews: crate::reviews::ReviewState,
     repairs: Mutex<RepairGuard>,
@@ -103,11 +103,14 @@ pub(crate) struct SessionRuntime {
 }
 
 impl SessionRuntime {
-    /// The session's root handles; opened once. Blocking.
+    /// The session's root handles, opened once. A session is bound to a path: where another
+    /// directory stands there now (cloned anew), that one is opened; where none does, nothing of
+    /// the session runs, and says so. Blocking.
     pub(crate) fn roots(&self, paths: &RootPaths) -> Result<Arc<Roots>, ToolFailure> {
         let mut kept = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((of, roots)) = kept.as_ref()
             && of == paths
+            && roots.workspace_is_in_place()
         {
             return Ok(Arc::clone(roots));
         }
@@ -149,7 +152,7 @@ impl SessionRuntime {
 }
 
 impl guardian_tools::FileTags for SessionRuntime {
-    fn last(&self, canonical: &Path) -> Option<String> {
+    fn last(&self, canonical: &Path) -> Option<SeenFile> {
         self.tags
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -157,9 +160,10 @@ impl guardian_tools::FileTags for SessionRuntime {
             .cloned()
     }
 
-    fn remember(&self, canonical: &Path, tag: &str) {
+    fn remember(&self, canonical: &Path, tag: &str, look: Look) {
         let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
-        tags.insert(canonical.to_owned(), tag.to_owned());
+        let tag = tag.to_owned();
+        tags.insert(canonical.to_owned(), SeenFile { tag, look });
     }
 }
 

@@ -16,8 +16,8 @@ use guardian_facts::{
     Target, ToolInput,
 };
 use guardian_tools::{
-    ClassesHidden, FileLimits, FileTags, NeverCancelled, Permitted, RealProbe, Roots, SnapshotSink,
-    ToolContext, Vision, bind, run_file_tool,
+    ClassesHidden, FileLimits, FileTags, Look, NeverCancelled, Permitted, RealProbe, Roots,
+    SeenFile, SnapshotSink, ToolContext, Vision, bind, run_file_tool,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -175,16 +175,17 @@ impl World {
 }
 
 #[derive(Default)]
-struct Tags(Mutex<HashMap<PathBuf, String>>);
+struct Tags(Mutex<HashMap<PathBuf, SeenFile>>);
 
 impl FileTags for Tags {
-    fn last(&self, canonical: &Path) -> Option<String> {
+    fn last(&self, canonical: &Path) -> Option<SeenFile> {
         self.0.lock().ok()?.get(canonical).cloned()
     }
 
-    fn remember(&self, canonical: &Path, tag: &str) {
+    fn remember(&self, canonical: &Path, tag: &str, look: Look) {
+        let tag = tag.to_owned();
         if let Ok(mut tags) = self.0.lock() {
-            tags.insert(canonical.to_owned(), tag.to_owned());
+            tags.insert(canonical.to_owned(), SeenFile { tag, look });
         }
     }
 }

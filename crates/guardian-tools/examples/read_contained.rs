@@ -15,21 +15,22 @@ use guardian_facts::{
     ToolInput,
 };
 use guardian_tools::{
-    FileLimits, FileTags, NeverCancelled, NothingHidden, Permitted, RealProbe, Roots, ToolContext,
-    Vision, bind, run_file_tool,
+    FileLimits, FileTags, Look, NeverCancelled, NothingHidden, Permitted, RealProbe, Roots,
+    SeenFile, ToolContext, Vision, bind, run_file_tool,
 };
 
 #[derive(Default)]
-struct Tags(Mutex<HashMap<PathBuf, String>>);
+struct Tags(Mutex<HashMap<PathBuf, SeenFile>>);
 
 impl FileTags for Tags {
-    fn last(&self, canonical: &Path) -> Option<String> {
+    fn last(&self, canonical: &Path) -> Option<SeenFile> {
         self.0.lock().ok()?.get(canonical).cloned()
     }
 
-    fn remember(&self, canonical: &Path, tag: &str) {
+    fn remember(&self, canonical: &Path, tag: &str, look: Look) {
+        let tag = tag.to_owned();
         if let Ok(mut tags) = self.0.lock() {
-            tags.insert(canonical.to_owned(), tag.to_owned());
+            tags.insert(canonical.to_owned(), SeenFile { tag, look });
         }
     }
 }

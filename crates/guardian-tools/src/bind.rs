@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use guardian_facts::input::{
     BashInput, EditInput, GlobInput, GrepInput, PreviewInput, ReadInput, WriteInput,
 };
-use guardian_facts::{AccessSource, Facts, FileId, PathFact, Scope, ToolInput};
+use guardian_facts::{AccessSource, Facts, FileId, FileKind, PathFact, Scope, Target, ToolInput};
 
 use crate::contained::{Contained, ContainedKind, Place, identity};
+use crate::failure::clipped;
 use crate::nearest::nearest_names;
 use crate::open::OpenError;
 use crate::roots::{RootHandle, RootKind, Roots};
@@ -304,6 +305,25 @@ impl BoundInput {
             })
     }
 
+    /// The failure of a target of the system's that no file tool works on: `/`, a device, an
+    /// interface of the kernel. What these are everybody knows, so nobody needs to be asked before
+    /// it is said.
+    #[must_use]
+    pub fn known_unusable(&self) -> Option<&ToolFailure> {
+        match self.target() {
+            BoundTarget::Unusable { path, failure }
+                if failure.code == FailureCode::InvalidArgument
+                    && (path.parent().is_none()
+                        || ["/dev", "/proc", "/sys"]
+                            .iter()
+                            .any(|system| path.starts_with(system))) =>
+            {
+                Some(failure)
+            }
+            _ => None,
+        }
+    }
+
     /// What the call works on.
     #[must_use]
     pub fn target(&self) -> &BoundTarget {
@@ -453,13 +473,42 @@ fn judged_path(facts: &Facts) -> Result<&PathFact, ToolFailure> {
     };
     by(AccessSource::PathArgument)
         .or_else(|| by(AccessSource::Walk))
-        .ok_or_else(|| {
-            ToolFailure::new(
-                FailureCode::InvalidArgument,
-                "the path could not be resolved (a loop of links, a missing directory in front of \
-             `..`, or no permission to look)",
-            )
-        })
+        .ok_or_else(|| unresolved(facts))
+}
+
+fn unresolved(facts: &Facts) -> ToolFailure {
+    let unknown = facts
+        .accesses
+        .iter()
+        .find_map(|access| match &access.target {
+            Target::Unknown {
+                written, reason, ..
+            } => Some((written, reason)),
+            _ => None,
+        });
+    let message = match unknown {
+        Some((written, reason)) => {
+            format!("`{}` cannot be resolved: {reason}", clipped(written))
+        }
+        None => "the path cannot be resolved".to_owned(),
+    };
+    ToolFailure::new(FailureCode::InvalidArgument, message)
+}
+
+/// A link in a path that was resolved: it was put there since, unless what was judged is one of
+/// the kernel's own (`/proc/self/fd/0`).
+fn met_link(fact: &PathFact) -> ToolFailure {
+    if fact.kind != Some(FileKind::Special) {
+        return ToolFailure::stale(&fact.written);
+    }
+    ToolFailure::new(
+        FailureCode::InvalidArgument,
+        format!(
+            "`{}` is a pipe, terminal or another open file of a process; file tools work on \
+             regular files only",
+            clipped(&fact.written)
+        ),
+    )
 }
 
 fn open_target(
@@ -475,7 +524,7 @@ fn open_target(
     }
     let target = match Contained::open(root, relative, capabilities) {
         Ok(target) => target,
-        Err(OpenError::Link) => return Err(ToolFailure::stale(&fact.written)),
+        Err(OpenError::Link) => return Err(met_link(fact)),
         Err(error) if error.is_missing() => return Err(not_found(fact, root, relative, roots)),
         Err(OpenError::System(errno)) => {
             return Err(ToolFailure::system("open", &fact.written, errno));
@@ -516,7 +565,7 @@ fn open_place(
     let existing = if missing.is_empty() {
         match directory.child(leaf) {
             Ok(existing) => Some(existing),
-            Err(OpenError::Link) => return Err(ToolFailure::stale(&fact.written)),
+            Err(OpenError::Link) => return Err(met_link(fact)),
             Err(error) if error.is_missing() => None,
             Err(OpenError::System(errno)) => {
                 return Err(ToolFailure::system("open", &fact.written, errno));

@@ -6,7 +6,7 @@ use rustix::fs::Stat;
 use sha2::{Digest, Sha256};
 
 use crate::contained::{Contained, Place};
-use crate::context::ToolContext;
+use crate::context::{Look, ToolContext};
 use crate::diff::{Diff, diff};
 use crate::encoding::detect;
 use crate::file::read_whole;
@@ -117,12 +117,12 @@ pub(crate) fn apply(change: Change<'_>, cx: &ToolContext<'_>) -> Result<Changed,
     cx.check()?;
     let mut created_directories = Vec::new();
     match (place.existing(), &before) {
-        (None, _) => created_directories = create(place, &new, None)?,
+        (None, _) => created_directories = create(place, &new)?,
         (Some(existing), Before::Bytes { bytes: old, .. }) => {
-            replace(place, existing, &Expected::Bytes(old), &new, None)?;
+            replace(place, existing, &Expected::Bytes(old), &new)?;
         }
         (Some(existing), Before::TooLarge(stat)) => {
-            replace(place, existing, &Expected::Metadata(*stat), &new, None)?;
+            replace(place, existing, &Expected::Metadata(*stat), &new)?;
         }
         (Some(_), Before::Absent) => return Err(ToolFailure::stale(&place.shown())),
     }
@@ -133,7 +133,7 @@ pub(crate) fn apply(change: Change<'_>, cx: &ToolContext<'_>) -> Result<Changed,
     } else {
         tag_of(&new, place, cx).unwrap_or_default()
     };
-    cx.tags.remember(&place.canonical(), &tag);
+    cx.tags.remember(&place.canonical(), &tag, Look::Content);
     let (diff, binary) = compare(&before, &new);
     let record = ChangeRecord {
         root: place.root(),

@@ -55,7 +55,9 @@ pub(crate) fn closest_region(text: &str, old: &str) -> Option<Region> {
     Some(Region {
         first_line: start + 1,
         last_line: start + count,
-        difference: difference(found, &old_lines, start),
+        difference: end_difference(text, old, start + count == lines.len())
+            .filter(|_| same(found, &old_lines))
+            .unwrap_or_else(|| difference(found, &old_lines, start)),
         text: shown(found),
     })
 }
@@ -123,6 +125,24 @@ fn head(line: &str) -> &str {
     line.char_indices()
         .nth(COMPARED_CHARS)
         .map_or(line, |(at, _)| &line[..at])
+}
+
+/// Both are the same text, as far as it is compared by line.
+fn same(found: &[&str], old_lines: &[&str]) -> bool {
+    match (found, old_lines) {
+        ([there], [wanted]) => there.ends_with(wanted),
+        ([first, there @ ..], [first_wanted, wanted @ ..]) => {
+            first.ends_with(first_wanted) && there == wanted
+        }
+        _ => false,
+    }
+}
+
+/// The one difference that no line shows: the newline after the last one.
+fn end_difference(text: &str, old: &str, at_end: bool) -> Option<String> {
+    (at_end && old.ends_with('\n') && !text.ends_with('\n')).then(|| {
+        "the file has no newline at its end, `old_string` has one; leave it out".to_owned()
+    })
 }
 
 /// What differs, in words, for the first line that does.
@@ -288,6 +308,18 @@ mod tests {
             "fn run(count: u32) {}\n",
             "fn run(count: u64) {}",
             "the closest text is at line 1, where the file has `3` and `old_string` has `6`",
+        );
+    }
+
+    #[test]
+    fn a_missing_newline_at_the_end_is_named() {
+        let missing = "the file has no newline at its end, `old_string` has one; leave it out";
+        check("abc\ndef", "def\n", missing);
+        check("abc\ndef", "abc\ndef\n", missing);
+        check(
+            "abc\ndef",
+            "dex\n",
+            "the closest text is at line 2, where the file has `f` and `old_string` has `x`",
         );
     }
 

@@ -73,14 +73,47 @@ impl Cancel for std::sync::atomic::AtomicBool {
     }
 }
 
-/// The last tag that Read, Write or Edit returned, per (session, canonical path). The host binds
-/// the session.
-pub trait FileTags: Send + Sync {
-    /// The last tag of this file in the session; `None` when the session never saw it.
-    fn last(&self, canonical: &Path) -> Option<String>;
+/// What a session knows of a file that it met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Look {
+    /// Its content, or a part of it, was shown or written.
+    Content,
+    /// Only which version it is: a Read that refused it as binary, an image that was described.
+    /// A Write over this version is not stale, but still one over content that was never read.
+    Version,
+}
 
-    /// Keeps the tag that a body is about to return.
-    fn remember(&self, canonical: &Path, tag: &str);
+/// A file as a session last met it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenFile {
+    /// Its tag then.
+    pub tag: String,
+    /// What was seen.
+    pub look: Look,
+}
+
+/// The last tag that Read, Write or Edit met, per (session, canonical path). The host binds the
+/// session.
+pub trait FileTags: Send + Sync {
+    /// This file as the session last met it; `None` when it never did.
+    fn last(&self, canonical: &Path) -> Option<SeenFile>;
+
+    /// Keeps the tag that a body met.
+    fn remember(&self, canonical: &Path, tag: &str, look: Look);
+
+    /// Was any content of this file shown or written in the session?
+    fn has_read(&self, canonical: &Path) -> bool {
+        self.last(canonical)
+            .is_some_and(|seen| seen.look == Look::Content)
+    }
+
+    /// Keeps the tag of a file whose content was not shown. What the session knows of the same
+    /// version already is not forgotten.
+    fn remember_version(&self, canonical: &Path, tag: &str) {
+        if self.last(canonical).is_none_or(|seen| seen.tag != tag) {
+            self.remember(canonical, tag, Look::Version);
+        }
+    }
 }
 
 /// Keeps the bytes of a file as they were before a change, so that the change can be undone.

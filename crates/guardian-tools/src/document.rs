@@ -82,7 +82,7 @@ pub fn create_document(
         let relative = directory.relative().join(&name);
         let again = Contained::open(&root, directory.relative(), roots.capabilities())
             .map_err(|error| refused(directory.relative(), error))?;
-        match create(&Place::at(again, &leaf, None), bytes, None) {
+        match create(&Place::at(again, &leaf, None), bytes) {
             Ok(_) => {
                 let created = directory
                     .child(&leaf)

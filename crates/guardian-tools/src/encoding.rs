@@ -194,6 +194,36 @@ pub(crate) fn detect(bytes: &[u8]) -> Option<Encoding> {
     })
 }
 
+/// The line of the first wrong byte of text that is UTF-8 but for a few bytes; `None` when it is
+/// valid, or when nothing speaks for UTF-8 (as many wrong places as right characters or more).
+pub(crate) fn broken_utf8(bytes: &[u8]) -> Option<usize> {
+    let (mut right, mut wrong) = (0_usize, 0_usize);
+    let mut first = None;
+    let mut position = 0;
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid();
+        right += valid.chars().filter(|c| !c.is_ascii()).count();
+        position += valid.len();
+        if !chunk.invalid().is_empty() {
+            wrong += 1;
+            first.get_or_insert(position);
+        }
+        position += chunk.invalid().len();
+    }
+    let first = first.filter(|_| right >= wrong)?;
+    Some(bytecount::count(&bytes[..first], b'\n') + 1)
+}
+
+/// Would bytes that were written in this encoding be read as it?
+pub(crate) fn reads_back(bytes: &[u8], encoding: Encoding) -> bool {
+    match encoding {
+        // What is no text any more (a NUL) is as it was asked for.
+        Encoding::Utf8 => true,
+        Encoding::Windows1252 => bytes.is_ascii() || detect(bytes) == Some(encoding),
+        marked => detect(bytes) == Some(marked),
+    }
+}
+
 fn windows_1252_byte(c: char) -> Option<u8> {
     if u32::from(c) < 0x80 {
         return u8::try_from(u32::from(c)).ok();
@@ -272,6 +302,18 @@ mod tests {
         assert_eq!(detect(b"a\0b"), None);
         assert_eq!(detect("é".as_bytes()), Some(Encoding::Utf8));
         assert_eq!(detect(b"caf\xe9"), Some(Encoding::Windows1252));
+    }
+
+    #[test]
+    fn utf_8_with_a_wrong_byte_is_told_from_windows_1252() {
+        assert_eq!(broken_utf8("größe = 1\n".as_bytes()), None);
+        assert_eq!(broken_utf8(b"gr\xf6\xdfe = 1\n"), None);
+        assert_eq!(
+            broken_utf8(b"a\ngr\xc3\xb6\xc3\x9fe\nbad \xff byte\n"),
+            Some(3)
+        );
+        // Capital E with acute in front of a closing guillemet happens to be UTF-8.
+        assert_eq!(broken_utf8(b"\xabCAF\xc9\xbb \xe9t\xe9 \xe0\n"), None);
     }
 
     #[test]

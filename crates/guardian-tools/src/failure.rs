@@ -150,24 +150,67 @@ impl ToolFailure {
     /// What a system call said, in words that a model can act on.
     pub(crate) fn system(action: &str, path: &str, errno: rustix::io::Errno) -> Self {
         use rustix::io::Errno;
+        let path = clipped(path);
         let code = match errno {
             Errno::NOENT => FailureCode::NotFound,
             Errno::NFILE | Errno::MFILE | Errno::NOMEM => FailureCode::ProcessResourceExhausted,
             _ => FailureCode::ToolFailed,
         };
-        let why = match errno {
-            Errno::ACCESS | Errno::PERM => "permission denied".to_owned(),
-            Errno::NOSPC => "no space left on the device".to_owned(),
-            Errno::DQUOT => "the disk quota is exceeded".to_owned(),
-            Errno::ROFS => "the file system is read-only".to_owned(),
-            Errno::NAMETOOLONG => "the name is too long".to_owned(),
-            Errno::NOTDIR => "a part of the path is not a directory".to_owned(),
-            Errno::NOENT => "it does not exist".to_owned(),
-            other => std::io::Error::from(other).to_string().to_lowercase(),
-        };
-        Self::new(code, format!("cannot {action} `{path}`: {why}"))
+        Self::new(code, format!("cannot {action} `{path}`: {}", words(errno)))
             .with("errno", errno.raw_os_error())
     }
+
+    /// Says that the directory, not the file, is what refuses.
+    pub(crate) fn because_of_directory(
+        mut self,
+        directory: &str,
+        errno: rustix::io::Errno,
+    ) -> Self {
+        use rustix::io::Errno;
+        let why = match errno {
+            Errno::ACCESS | Errno::PERM => {
+                "has no permission for this user to make or replace files in it".to_owned()
+            }
+            Errno::BUSY | Errno::XDEV => {
+                "cannot have this file replaced, which is a mount point".to_owned()
+            }
+            errno => format!("takes no new file ({})", words(errno)),
+        };
+        self.message
+            .push_str(&format!("; its directory `{}` {why}", clipped(directory)));
+        self
+    }
+}
+
+/// What an error of the system means.
+pub(crate) fn words(errno: rustix::io::Errno) -> String {
+    use rustix::io::Errno;
+    match errno {
+        Errno::ACCESS | Errno::PERM => "permission denied".to_owned(),
+        Errno::NOSPC => "no space left on the device".to_owned(),
+        Errno::DQUOT => "the disk quota is exceeded".to_owned(),
+        Errno::ROFS => "the file system is read-only".to_owned(),
+        Errno::NAMETOOLONG => "the name is too long".to_owned(),
+        Errno::NOTDIR => "a part of the path is not a directory".to_owned(),
+        Errno::NOENT => "it does not exist".to_owned(),
+        Errno::LOOP => "too many links, or a loop of links".to_owned(),
+        other => std::io::Error::from(other).to_string().to_lowercase(),
+    }
+}
+
+/// Characters of a path that a message shows.
+const SHOWN_OF_PATH: usize = 300;
+
+/// A path as a message shows it: a very long one without its middle.
+pub(crate) fn clipped(path: &str) -> std::borrow::Cow<'_, str> {
+    let count = path.chars().count();
+    if count <= SHOWN_OF_PATH {
+        return path.into();
+    }
+    let half = SHOWN_OF_PATH / 2;
+    let head: String = path.chars().take(half).collect();
+    let tail: String = path.chars().skip(count - half).collect();
+    format!("{head}…{tail}").into()
 }
 
 #[cfg(test)]

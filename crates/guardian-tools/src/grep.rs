@@ -7,7 +7,7 @@ use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use guardian_facts::classes::Hiding;
-use guardian_facts::input::{GrepInput, OutputMode};
+use guardian_facts::input::{GrepInput, MAX_GREP_RESULTS, OutputMode};
 use serde_json::{Value, json};
 
 use crate::bind::{Bound, BoundTarget};
@@ -45,6 +45,7 @@ pub(crate) fn grep(
         mode: input.output_mode,
         found: Newest::new(limit),
         too_large: 0,
+        binary: false,
     };
     match &bound.target {
         BoundTarget::Directory(start) => {
@@ -61,6 +62,7 @@ pub(crate) fn grep(
                 cx,
                 walk: report,
                 too_large,
+                binary: None,
             }
             .output(start, found, &shown))
         }
@@ -73,6 +75,7 @@ pub(crate) fn grep(
                 cx,
                 walk: WalkReport::default(),
                 too_large: grepper.too_large,
+                binary: grepper.binary.then(|| file.shown()),
             };
             Ok(report.output(file, grepper.found, &shown))
         }
@@ -146,6 +149,8 @@ struct Grepper<'a> {
     mode: OutputMode,
     found: Newest<Found>,
     too_large: u64,
+    /// The named file is not text.
+    binary: bool,
 }
 
 impl Grepper<'_> {
@@ -179,6 +184,7 @@ impl Grepper<'_> {
                 self.found.push(Age::new(mtime, path), weight, found);
             }
             Outcome::TooLarge => self.too_large += 1,
+            Outcome::Binary => self.binary = true,
             Outcome::Nothing => {}
         }
     }
@@ -188,6 +194,8 @@ impl Grepper<'_> {
 pub(crate) enum Outcome {
     Nothing,
     Matches(Found),
+    /// It is not text, and was not searched.
+    Binary,
     /// A line or, in multi-line mode, the file is larger than the search may hold.
     TooLarge,
 }
@@ -230,7 +238,7 @@ impl Visitor for Grepper<'_> {
             return;
         }
         match self.file.search(handle.as_fd(), &|| walk.must_stop()) {
-            Ok(Outcome::Nothing) => {}
+            Ok(Outcome::Nothing | Outcome::Binary) => {}
             Ok(outcome) => self.take(outcome, age(), file.relative.to_owned()),
             Err(_) => walk.count_unreadable(),
         }
@@ -242,6 +250,8 @@ struct Report<'a> {
     cx: &'a ToolContext<'a>,
     walk: WalkReport,
     too_large: u64,
+    /// The file that was named, when it is not text.
+    binary: Option<String>,
 }
 
 impl Report<'_> {
@@ -257,6 +267,7 @@ impl Report<'_> {
             bytes: self.cx.limits.result_bytes,
             lines: self.cx.limits.result_lines,
             entries: self.input.head_limit as usize,
+            full: false,
         };
         let mut content = match self.input.output_mode {
             OutputMode::Content => {
@@ -285,11 +296,19 @@ impl Report<'_> {
         content["truncated"] = (left_out || self.walk.timed_out).into();
         let mut notes = self.input.notices.clone();
         if left_out {
-            notes.push(
-                "only the newest are shown; narrow `pattern`, `path` or `include`, or raise \
-                 `headLimit`"
-                    .to_owned(),
-            );
+            let narrow = "narrow `pattern`, `path` or `include`";
+            notes.push(if budget.full {
+                format!("only the newest are shown, more does not fit a result; {narrow}")
+            } else if self.input.head_limit < MAX_GREP_RESULTS {
+                format!("only the newest are shown; {narrow}, or raise `headLimit`")
+            } else {
+                format!("only the newest are shown; {narrow}")
+            });
+        }
+        if let Some(file) = &self.binary {
+            notes.push(format!(
+                "`{file}` is binary and was not searched; use `grep -a` or `strings` through Bash"
+            ));
         }
         if self.too_large > 0 {
             notes.push(format!(
@@ -309,12 +328,18 @@ struct Budget {
     bytes: usize,
     lines: usize,
     entries: usize,
+    /// Bytes or lines ran out, not entries.
+    full: bool,
 }
 
 impl Budget {
     /// Takes the room of one entry; false when there is none left.
     fn take(&mut self, bytes: usize, lines: usize) -> bool {
-        if self.entries == 0 || self.bytes < bytes || self.lines < lines {
+        if self.entries == 0 {
+            return false;
+        }
+        if self.bytes < bytes || self.lines < lines {
+            self.full = true;
             return false;
         }
         self.entries -= 1;

@@ -11,7 +11,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::context::ToolContext;
-use crate::encoding::{BINARY_LOOK, Encoding};
+use crate::encoding::{BINARY_LOOK, Encoding, broken_utf8};
 use crate::file::read_at;
 use crate::grep::Outcome;
 use crate::grep_lines::{Collect, Count, Line};
@@ -70,7 +70,7 @@ impl FileSearch {
         let head = &self.buffer[..filled.min(BINARY_LOOK)];
         let marked = Encoding::from_mark(head);
         if marked.is_none() && memchr::memchr(0, head).is_some() {
-            return Ok(Outcome::Nothing);
+            return Ok(Outcome::Binary);
         }
         while filled == self.buffer.len() && filled < AT_ONCE {
             self.buffer.resize((filled * 4).min(AT_ONCE), 0);
@@ -83,6 +83,19 @@ impl FileSearch {
                 let text = encoding.decode_lossy(&self.buffer[4..filled]).into_owned();
                 self.run(Bytes::Slice(text.as_bytes()))
             }
+            None if is_windows_1252(&self.buffer[..filled], whole) => {
+                // As Read shows it, so that what was read can be searched for.
+                if whole {
+                    let text = Encoding::Windows1252.decode_lossy(&self.buffer[..filled]);
+                    let text = text.into_owned();
+                    self.run(Bytes::Slice(text.as_bytes()))
+                } else {
+                    let Some(stream) = stream(file, stop)? else {
+                        return Ok(Outcome::Nothing);
+                    };
+                    self.run(Bytes::Windows1252(Windows1252::new(stream)))
+                }
+            }
             _ if whole => {
                 let buffer = std::mem::take(&mut self.buffer);
                 let searched = self.run(Bytes::Slice(&buffer[..filled]));
@@ -90,17 +103,10 @@ impl FileSearch {
                 searched
             }
             _ => {
-                let owned = rustix::io::fcntl_dupfd_cloexec(file, 0)?;
-                if FileType::from_raw_mode(rustix::fs::fstat(&owned)?.st_mode)
-                    != FileType::RegularFile
-                {
+                let Some(stream) = stream(file, stop)? else {
                     return Ok(Outcome::Nothing);
-                }
-                self.run(Bytes::Stream(Interruptible {
-                    file: File::from(owned),
-                    position: 0,
-                    stop,
-                }))
+                };
+                self.run(Bytes::Stream(stream))
             }
         };
         match searched {
@@ -151,9 +157,34 @@ impl FileSearch {
     }
 }
 
+/// The file as a stream; `None` when it is not a regular one.
+fn stream<'s>(
+    file: BorrowedFd<'_>,
+    stop: &'s dyn Fn() -> bool,
+) -> Result<Option<Interruptible<'s>>, Errno> {
+    let owned = rustix::io::fcntl_dupfd_cloexec(file, 0)?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&owned)?.st_mode);
+    Ok((kind == FileType::RegularFile).then(|| Interruptible {
+        file: File::from(owned),
+        position: 0,
+        stop,
+    }))
+}
+
+/// Is unmarked text neither UTF-8 nor meant to be? (UTF-8 with a few wrong bytes is searched as it
+/// is: its lines are UTF-8.) Of a large file the beginning decides.
+fn is_windows_1252(bytes: &[u8], whole: bool) -> bool {
+    match std::str::from_utf8(bytes) {
+        Ok(_) => false,
+        Err(error) if error.error_len().is_none() && !whole => false,
+        Err(_) => broken_utf8(bytes).is_none(),
+    }
+}
+
 enum Bytes<'a> {
     Slice(&'a [u8]),
     Stream(Interruptible<'a>),
+    Windows1252(Windows1252<'a>),
 }
 
 impl Bytes<'_> {
@@ -166,6 +197,7 @@ impl Bytes<'_> {
         match self {
             Self::Slice(bytes) => searcher.search_slice(matcher, bytes, sink),
             Self::Stream(stream) => searcher.search_reader(matcher, stream, sink),
+            Self::Windows1252(stream) => searcher.search_reader(matcher, stream, sink),
         }
     }
 }
@@ -187,5 +219,39 @@ impl Read for Interruptible<'_> {
         let got = self.file.read_at(buffer, self.position)?;
         self.position += got as u64;
         Ok(got)
+    }
+}
+
+/// A stream of windows-1252 text, read as UTF-8.
+struct Windows1252<'a> {
+    stream: Interruptible<'a>,
+    decoded: Vec<u8>,
+    given: usize,
+}
+
+impl<'a> Windows1252<'a> {
+    fn new(stream: Interruptible<'a>) -> Self {
+        Self {
+            stream,
+            decoded: Vec::new(),
+            given: 0,
+        }
+    }
+}
+
+impl Read for Windows1252<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.decoded.len() {
+            let mut piece = vec![0; FIRST_READ];
+            let got = self.stream.read(&mut piece)?;
+            let text = Encoding::Windows1252.decode_lossy(&piece[..got]);
+            self.decoded = text.into_owned().into_bytes();
+            self.given = 0;
+        }
+        let left = &self.decoded[self.given..];
+        let count = left.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&left[..count]);
+        self.given += count;
+        Ok(count)
     }
 }

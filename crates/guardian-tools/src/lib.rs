@@ -56,8 +56,8 @@ mod write;
 pub use bind::{Binding, Bound, BoundContent, BoundInput, BoundTarget, Permitted, bind};
 pub use contained::{Contained, ContainedKind, Place};
 pub use context::{
-    Cancel, FileLimits, FileTags, HiddenFiles, HiddenNames, NeverCancelled, NothingHidden,
-    SnapshotSink, ToolContext, Vision,
+    Cancel, FileLimits, FileTags, HiddenFiles, HiddenNames, Look, NeverCancelled, NothingHidden,
+    SeenFile, SnapshotSink, ToolContext, Vision,
 };
 pub use diff::{Hunk, HunkLine, LineKind};
 pub use document::{

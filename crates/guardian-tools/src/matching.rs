@@ -6,7 +6,7 @@ use guardian_facts::input::Replacement;
 use serde_json::Value;
 
 use crate::closest::closest_region;
-use crate::encoding::{Encoding, detect, to_lf};
+use crate::encoding::{Encoding, broken_utf8, detect, reads_back, to_lf};
 use crate::splice::replacement;
 
 /// Why an edit cannot be made.
@@ -184,8 +184,27 @@ fn rebuild(
         encoding,
     };
     let mut copied = 0;
+    let wrong_line = match encoding {
+        Encoding::Windows1252 => broken_utf8(bytes),
+        _ => None,
+    };
     for (index, span, new) in spans {
         let (span, new) = replacement(text, span.clone(), new);
+        // One file in two encodings is what nobody can repair afterwards.
+        if let (Some(line), false) = (wrong_line, new.is_ascii()) {
+            return Err(Problem {
+                edit: *index,
+                of: spans.len(),
+                ..Problem::new(
+                    "encoding",
+                    format!(
+                        "the file is UTF-8 but for a wrong byte in line {line}, so only ASCII \
+                         can be put into it; write it anew with Write, or mend that byte through \
+                         Bash first"
+                    ),
+                )
+            });
+        }
         let encoded = encoding.encode(&new).map_err(|c| Problem {
             edit: *index,
             of: spans.len(),
@@ -204,6 +223,16 @@ fn rebuild(
         copied = position.advance(text, span.end);
     }
     out.extend_from_slice(&bytes[copied..]);
+    if !reads_back(&out, encoding) {
+        return Err(Problem::new(
+            "encoding",
+            format!(
+                "the file is {}, and with this change it would be read as another encoding; \
+                 write it anew with Write",
+                encoding.as_str()
+            ),
+        ));
+    }
     Ok(out)
 }
 
@@ -333,6 +362,21 @@ mod tests {
     fn a_character_that_the_encoding_lacks_is_refused() {
         assert_eq!(edit(b"caf\xe9 x", "x", "→").unwrap_err().reason, "encoding");
         assert_eq!(edit(b"caf\xe9 x", "é x", "é y").unwrap(), b"caf\xe9 y");
+    }
+
+    #[test]
+    fn no_file_gets_two_encodings() {
+        let broken = "größe = 1\nline two\nbad ".as_bytes();
+        let broken = [broken, b"\xff byte\n"].concat();
+        let problem = edit(&broken, "line two", "größer").unwrap_err();
+        assert_eq!(problem.reason, "encoding");
+        assert!(problem.message.contains("line 3"), "{}", problem.message);
+        let changed = edit(&broken, "line two", "line 2").unwrap();
+        assert!(changed.starts_with("größe = 1\nline 2\nbad ".as_bytes()));
+        // The bytes of "Ã©" in windows-1252 are those of "é" in UTF-8.
+        let problem = edit(b"caf\xe9\n", "café", "cafÃ©").unwrap_err();
+        assert_eq!(problem.reason, "encoding");
+        assert_eq!(edit(b"caf\xe9\n", "café", "cafe").unwrap(), b"cafe\n");
     }
 
     #[test]

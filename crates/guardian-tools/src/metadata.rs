@@ -25,7 +25,6 @@ pub(crate) fn keep_metadata(
     old: BorrowedFd<'_>,
     stat: &Stat,
     new: BorrowedFd<'_>,
-    mode: Option<u32>,
 ) -> Result<Kept, Errno> {
     let fresh = rustix::fs::fstat(new)?;
     if fresh.st_uid != stat.st_uid || fresh.st_gid != stat.st_gid {
@@ -37,8 +36,7 @@ pub(crate) fn keep_metadata(
             Err(errno) => return Err(errno),
         }
     }
-    let mode = mode.unwrap_or(stat.st_mode) & 0o1777;
-    rustix::fs::fchmod(new, Mode::from_raw_mode(mode))?;
+    rustix::fs::fchmod(new, Mode::from_raw_mode(stat.st_mode & 0o1777))?;
     keep_attributes(old, new)
 }
 

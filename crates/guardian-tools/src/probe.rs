@@ -354,7 +354,7 @@ fn is_directory(stat: &Stat) -> bool {
 }
 
 fn said(errno: Errno) -> String {
-    std::io::Error::from(errno).to_string().to_lowercase()
+    crate::failure::words(errno)
 }
 
 /// A regular file, opened for reading; nothing else is ever opened.

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::bind::{Bound, BoundTarget};
 use crate::contained::Contained;
-use crate::context::{ToolContext, Vision};
-use crate::encoding::{BINARY_LOOK, Encoding, LineEnding};
+use crate::context::{Look, ToolContext, Vision};
+use crate::encoding::{BINARY_LOOK, Encoding, LineEnding, broken_utf8};
 use crate::file::{read_at, read_whole};
 use crate::image;
 use crate::output::ToolOutput;
@@ -37,37 +37,84 @@ pub(crate) fn read(
     let failed = |errno| ToolFailure::system("read", &target.shown(), errno);
     let stat = rustix::fs::fstat(&file).map_err(failed)?;
     let size = u64::try_from(stat.st_size).unwrap_or(0);
-    match read_whole(file.as_fd(), size, cx.limits.hashed_bytes).map_err(failed)? {
-        Some(bytes) => {
-            let tag = tag_of_bytes(&bytes);
-            let size = bytes.len() as u64;
-            let head = &bytes[..bytes.len().min(BINARY_LOOK)];
-            refuse_binary(head, &bytes, target, size, cx)
-                .transpose()
-                .unwrap_or_else(|| {
-                    let encoding = encoding_of(&bytes, head);
-                    let window = read_window(&Source::Whole(&bytes), encoding, bound.input(), cx)?;
-                    finish(target, bound.input(), (window, encoding), size, &tag, cx)
-                })
-        }
-        None => {
-            let tag = tag_of_metadata(&stat);
-            let mut head = vec![0_u8; BINARY_LOOK];
-            let got = read_at(file.as_fd(), &mut head, 0).map_err(failed)?;
-            head.truncate(got);
-            if let Some(output) = refuse_binary(&head, &[], target, size, cx)? {
-                return Ok(output);
+    let (tag, read) =
+        match read_whole(file.as_fd(), size, cx.limits.hashed_bytes).map_err(failed)? {
+            Some(bytes) => {
+                let tag = tag_of_bytes(&bytes);
+                let read = in_memory(target, &bytes, bound.input(), &tag, cx);
+                (tag, read)
             }
-            let (window, encoding) = large(
-                file.as_fd(),
-                &head,
-                size,
-                &target.shown(),
-                bound.input(),
-                cx,
-            )?;
-            finish(target, bound.input(), (window, encoding), size, &tag, cx)
-        }
+            None => {
+                let tag = tag_of_metadata(&stat);
+                let mut head = vec![0_u8; BINARY_LOOK];
+                let got = read_at(file.as_fd(), &mut head, 0).map_err(failed)?;
+                head.truncate(got);
+                let read = in_pieces(target, file.as_fd(), (&head, size), bound.input(), &tag, cx);
+                (tag, read)
+            }
+        };
+    // What cannot be shown was met all the same: a Write over it is not stale for ever.
+    if matches!(&read, Err(failure) if failure.code == FailureCode::ToolBinaryContent) {
+        cx.tags.remember_version(&target.canonical(), &tag);
+    }
+    read
+}
+
+fn in_memory(
+    target: &Contained,
+    bytes: &[u8],
+    input: &ReadInput,
+    tag: &str,
+    cx: &ToolContext<'_>,
+) -> Result<ToolOutput, ToolFailure> {
+    let size = bytes.len() as u64;
+    let head = &bytes[..bytes.len().min(BINARY_LOOK)];
+    if let Some(output) = refuse_binary(head, bytes, target, tag, size, cx)? {
+        return Ok(output);
+    }
+    let encoding = encoding_of(bytes, head);
+    let window = read_window(&Source::Whole(bytes), encoding, input, cx)?;
+    let doubt = doubt_about(bytes, encoding);
+    finish(target, input, (window, encoding, doubt), size, tag, cx)
+}
+
+fn in_pieces(
+    target: &Contained,
+    file: BorrowedFd<'_>,
+    (head, size): (&[u8], u64),
+    input: &ReadInput,
+    tag: &str,
+    cx: &ToolContext<'_>,
+) -> Result<ToolOutput, ToolFailure> {
+    if let Some(output) = refuse_binary(head, &[], target, tag, size, cx)? {
+        return Ok(output);
+    }
+    let (window, encoding) = large(file, head, size, &target.shown(), input, cx)?;
+    let doubt = (encoding == Encoding::Windows1252).then(|| NOT_UTF_8.to_owned());
+    finish(target, input, (window, encoding, doubt), size, tag, cx)
+}
+
+const NOT_UTF_8: &str = "the file is not UTF-8; shown as windows-1252";
+
+/// What is to be said about the encoding, besides its name.
+fn doubt_about(bytes: &[u8], encoding: Encoding) -> Option<String> {
+    let body = &bytes[encoding.mark().len()..];
+    match encoding {
+        Encoding::Utf8 => None,
+        Encoding::Windows1252 => Some(match broken_utf8(body) {
+            None => NOT_UTF_8.to_owned(),
+            Some(line) => format!(
+                "the file is UTF-8 but for a wrong byte in line {line}; shown as windows-1252, \
+                 so other characters than ASCII look wrong"
+            ),
+        }),
+        marked => marked.decode_exact(body).is_none().then(|| {
+            format!(
+                "the file is marked as {} but holds what is no text in it; that is shown as \u{fffd}, \
+                 or left out at its end",
+                marked.as_str()
+            )
+        }),
     }
 }
 
@@ -109,7 +156,7 @@ fn encoding_of(bytes: &[u8], head: &[u8]) -> Encoding {
 fn finish(
     target: &Contained,
     input: &ReadInput,
-    (window, encoding): (Window, Encoding),
+    (window, encoding, doubt): (Window, Encoding, Option<String>),
     size: u64,
     tag: &str,
     cx: &ToolContext<'_>,
@@ -117,14 +164,12 @@ fn finish(
     if window.holds_nul {
         return Err(binary(target, size, "application/octet-stream"));
     }
-    cx.tags.remember(&target.canonical(), tag);
+    cx.tags.remember(&target.canonical(), tag, Look::Content);
     let mut notices = input.notices.clone();
     if let Some(notice) = window.notice() {
         notices.push(notice);
     }
-    if encoding == Encoding::Windows1252 {
-        notices.push("the file is not UTF-8; shown as windows-1252".to_owned());
-    }
+    notices.extend(doubt);
     let mut content = json!({
         "path": target.shown(),
         "root": target.root().as_str(),
@@ -151,6 +196,7 @@ fn refuse_binary(
     head: &[u8],
     whole: &[u8],
     target: &Contained,
+    tag: &str,
     size: u64,
     cx: &ToolContext<'_>,
 ) -> Result<Option<ToolOutput>, ToolFailure> {
@@ -174,6 +220,7 @@ fn refuse_binary(
     match cx.vision {
         Vision::Declared if !whole.is_empty() && size <= cx.limits.image_bytes => {
             content["data"] = image::base64(whole).into();
+            cx.tags.remember(&target.canonical(), tag, Look::Content);
         }
         Vision::Declared => {
             content["notice"] = format!(
@@ -184,6 +231,7 @@ fn refuse_binary(
         }
         Vision::Absent => {}
     }
+    cx.tags.remember_version(&target.canonical(), tag);
     Ok(Some(ToolOutput::unchanged(content)))
 }
 

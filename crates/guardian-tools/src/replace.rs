@@ -29,11 +29,13 @@ pub(crate) enum Expected<'a> {
 pub(crate) enum Replaced {
     /// By another inode of the same name.
     Atomically,
-    /// In place: it has several links, or its owner cannot be kept otherwise.
+    /// In place: it has several links, its owner cannot be kept otherwise, or its directory lets
+    /// nothing be replaced.
     InPlace,
 }
 
-/// Replaces the content of an existing file, if it is still the expected one.
+/// Replaces the content of an existing file, if it is still the expected one. Nothing else of it
+/// changes: mode, owner and attributes are those that it has now.
 ///
 /// # Errors
 /// `STALE_FILE` when the content or the inode changed; then, and on every other failure, the file
@@ -43,22 +45,35 @@ pub(crate) fn replace(
     existing: &Contained,
     expected: &Expected<'_>,
     new: &[u8],
-    mode: Option<u32>,
 ) -> Result<Replaced, ToolFailure> {
     let shown = place.shown();
     let failed = |errno| ToolFailure::system("write", &shown, errno);
     let stat = existing.stat_now().map_err(failed)?;
+    let written_in_place = || in_place(place, existing, expected, new).map(|()| Replaced::InPlace);
+    // Where the directory lets nothing be replaced, the file itself may still be written to.
+    let past_directory = |refusal| {
+        written_in_place().map_err(|failure| {
+            if failure.code == FailureCode::StaleFile {
+                failure
+            } else {
+                failure.because_of_directory(&place.directory.shown(), refusal)
+            }
+        })
+    };
     if stat.st_nlink > 1 {
-        return in_place(existing, expected, new, mode).map(|()| Replaced::InPlace);
+        return written_in_place();
     }
     let directory = place.directory.as_handle();
     let capabilities = existing.capabilities();
-    let mut temporary =
-        Temporary::create(directory, Mode::RUSR | Mode::WUSR, capabilities).map_err(failed)?;
+    let mut temporary = match Temporary::create(directory, Mode::RUSR | Mode::WUSR, capabilities) {
+        Ok(temporary) => temporary,
+        Err(errno) if is_refusal_of_directory(errno) => return past_directory(errno),
+        Err(errno) => return Err(failed(errno)),
+    };
     let old = existing.open_for_reading()?;
-    if keep_metadata(old.as_fd(), &stat, temporary.file(), mode).map_err(failed)? == Kept::NotAll {
+    if keep_metadata(old.as_fd(), &stat, temporary.file()).map_err(failed)? == Kept::NotAll {
         drop(temporary);
-        return in_place(existing, expected, new, mode).map(|()| Replaced::InPlace);
+        return written_in_place();
     }
     temporary.expect(Expectation {
         place: place.directory.canonical(),
@@ -78,19 +93,41 @@ pub(crate) fn replace(
     match committed {
         Ok(()) => Ok(Replaced::Atomically),
         Err(ExchangeError::Stale) => Err(stale_file(&shown)),
+        Err(ExchangeError::Refused(errno)) => {
+            drop(temporary);
+            past_directory(errno)
+        }
         Err(ExchangeError::System(errno)) => Err(failed(errno)),
         Err(ExchangeError::Unsupported) => {
             if !crate::bind::still_there(place, existing)? || !is_expected(existing, expected)? {
                 return Err(stale_file(&shown));
             }
-            temporary.rename_over(&place.leaf).map_err(failed)?;
-            Ok(Replaced::Atomically)
+            match temporary.rename_over(&place.leaf) {
+                Ok(()) => Ok(Replaced::Atomically),
+                Err(errno) if is_refusal_of_directory(errno) => {
+                    drop(temporary);
+                    past_directory(errno)
+                }
+                Err(errno) => Err(failed(errno)),
+            }
         }
     }
 }
 
+/// The directory, not the file, is what lets nothing be put in the file's place: no permission to
+/// change it, a sticky bit, a read-only file system around a writable one, or the file is a mount
+/// point of its own (a single file that was mounted into a container).
+fn is_refusal_of_directory(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::BUSY | Errno::XDEV
+    )
+}
+
 enum ExchangeError {
     Unsupported,
+    /// Nothing was swapped, the directory does not allow it.
+    Refused(Errno),
     Stale,
     System(Errno),
 }
@@ -122,6 +159,9 @@ fn exchange(
         Err(Errno::NOENT) => return Err(ExchangeError::Stale),
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             return Err(ExchangeError::Unsupported);
+        }
+        Err(errno) if is_refusal_of_directory(errno) => {
+            return Err(ExchangeError::Refused(errno));
         }
         Err(errno) => return Err(ExchangeError::System(errno)),
     }
@@ -175,13 +215,16 @@ fn give_back(
 ///
 /// # Errors
 /// `STALE_APPROVAL` when something is there by now. Nothing is left behind on failure.
-pub(crate) fn create(
-    place: &Place,
-    new: &[u8],
-    mode: Option<u32>,
-) -> Result<Vec<PathBuf>, ToolFailure> {
+pub(crate) fn create(place: &Place, new: &[u8]) -> Result<Vec<PathBuf>, ToolFailure> {
     let shown = place.shown();
-    let failed = |errno| ToolFailure::system("create", &shown, errno);
+    let failed = |errno| {
+        let failure = ToolFailure::system("create", &shown, errno);
+        if is_refusal_of_directory(errno) {
+            failure.because_of_directory(&place.directory.shown(), errno)
+        } else {
+            failure
+        }
+    };
     let capabilities = place.directory.capabilities();
     let mut made = MadeDirectories::default();
     let parent = made.descend(place, capabilities).map_err(failed)?;
@@ -190,9 +233,6 @@ pub(crate) fn create(
         .map_or_else(|| place.directory.as_handle(), AsFd::as_fd);
     let mut temporary =
         Temporary::create(directory, default_mode(), capabilities).map_err(failed)?;
-    if let Some(mode) = mode {
-        rustix::fs::fchmod(temporary.file(), Mode::from_raw_mode(mode & 0o777)).map_err(failed)?;
-    }
     temporary.fill(new).map_err(failed)?;
     step(capabilities, Step::Commit).map_err(failed)?;
     match temporary.place_new(&place.leaf) {
@@ -280,12 +320,12 @@ impl Drop for MadeDirectories {
 }
 
 /// Writes into the existing inode. Not atomic: taken only where replacing would break a hard
-/// link or change the owner. On a failed write the old bytes are put back.
+/// link or change the owner, or cannot be done. On a failed write the old bytes are put back.
 fn in_place(
+    place: &Place,
     existing: &Contained,
     expected: &Expected<'_>,
     new: &[u8],
-    mode: Option<u32>,
 ) -> Result<(), ToolFailure> {
     let shown = existing.shown();
     let failed = |errno| ToolFailure::system("write", &shown, errno);
@@ -301,7 +341,7 @@ fn in_place(
             Err(errno) => return Err(failed(errno)),
         }
     }
-    if !is_expected(existing, expected)? {
+    if !crate::bind::still_there(place, existing)? || !is_expected(existing, expected)? {
         return Err(stale_file(&shown));
     }
     if let Err(errno) = overwrite(file.as_fd(), new) {
@@ -316,9 +356,6 @@ fn in_place(
                 .push_str("; its content is damaged, its old bytes could not be put back");
         }
         return Err(failure);
-    }
-    if let Some(mode) = mode {
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & 0o777)).map_err(failed)?;
     }
     Ok(())
 }

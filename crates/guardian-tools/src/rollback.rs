@@ -35,12 +35,11 @@ pub enum RestoreTo<'a> {
         /// Directories that the change created.
         created_directories: &'a [PathBuf],
     },
-    /// These bytes and permission bits.
+    /// These bytes. Mode, owner and attributes stay as they are: Write and Edit do not change
+    /// them, so whoever did was somebody else.
     Content {
         /// The whole file.
         bytes: &'a [u8],
-        /// Its mode.
-        mode: u32,
     },
 }
 
@@ -104,8 +103,8 @@ pub fn rollback(
             }
             Ok(outcome)
         }
-        (Some(existing), RestoreTo::Content { bytes, mode }) => {
-            put_back(&place, existing, request.after_hash, bytes, mode)
+        (Some(existing), RestoreTo::Content { bytes }) => {
+            put_back(&place, existing, request.after_hash, bytes)
         }
     }
 }
@@ -156,7 +155,6 @@ fn put_back(
     existing: &Contained,
     after_hash: &str,
     bytes: &[u8],
-    mode: u32,
 ) -> Result<RollbackOutcome, ToolFailure> {
     let failed = |errno| ToolFailure::system("read", &existing.shown(), errno);
     let file = existing.open_for_reading()?;
@@ -171,7 +169,7 @@ fn put_back(
             RollbackOutcome::Conflict
         });
     }
-    match replace(place, existing, &Expected::Bytes(&now), bytes, Some(mode)) {
+    match replace(place, existing, &Expected::Bytes(&now), bytes) {
         Ok(_) => Ok(RollbackOutcome::RolledBack),
         Err(failure) if failure.code == FailureCode::StaleFile => Ok(RollbackOutcome::Conflict),
         Err(failure) => Err(failure),

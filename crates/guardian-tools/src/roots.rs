@@ -8,6 +8,7 @@ use guardian_facts::{RootPaths, Scope};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::contained::identity;
 use crate::open::{Capabilities, OpenError, open_beneath};
 use crate::pending::Pending;
 
@@ -96,6 +97,20 @@ impl Roots {
             top: Arc::new(top),
             capabilities,
         })
+    }
+
+    /// Is the workspace's path still the directory that was opened? Not when it was removed, or
+    /// another one was put in its place.
+    #[must_use]
+    pub fn workspace_is_in_place(&self) -> bool {
+        let Some((path, handle)) = &self.workspace else {
+            return true;
+        };
+        let now = rustix::fs::statat(&self.top, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
+        match (now, rustix::fs::fstat(handle.as_ref())) {
+            (Ok(now), Ok(opened)) => identity(&now) == identity(&opened),
+            _ => false,
+        }
     }
 
     /// The features in use.
@@ -208,7 +223,7 @@ fn open_absolute(
 fn error(root: &'static str, path: &Path, why: OpenError) -> RootsError {
     let reason = match why {
         OpenError::Link => "a link stands in its path".to_owned(),
-        OpenError::System(errno) => std::io::Error::from(errno).to_string().to_lowercase(),
+        OpenError::System(errno) => crate::failure::words(errno),
     };
     RootsError {
         root,

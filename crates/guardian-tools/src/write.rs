@@ -6,8 +6,8 @@ use serde_json::json;
 use crate::bind::{Bound, BoundTarget};
 use crate::change::{Before, Change, apply, current_tag, load, tag_of};
 use crate::contained::Place;
-use crate::context::ToolContext;
-use crate::encoding::{Encoding, LineEnding, detect, to_lf};
+use crate::context::{Look, ToolContext};
+use crate::encoding::{Encoding, LineEnding, broken_utf8, detect, reads_back, to_lf};
 use crate::output::{ChangeOperation, ToolOutput};
 use crate::splice::splice_text;
 use crate::{FailureCode, ToolFailure};
@@ -32,7 +32,7 @@ pub(crate) fn write(
     let mut notices = plan.notices;
     if matches!(&plan.before, Before::Bytes { bytes: old, .. } if *old == plan.new) {
         let tag = tag_of(&plan.new, place, cx)?;
-        cx.tags.remember(&place.canonical(), &tag);
+        cx.tags.remember(&place.canonical(), &tag, Look::Content);
         content["tag"] = tag.into();
         content["unchanged"] = true.into();
         notices.push("the file has exactly this content already; nothing was changed".to_owned());
@@ -101,7 +101,7 @@ pub(crate) fn plan(
         && !same
     {
         let now = current_tag(&before);
-        if *last != now {
+        if last.tag != now {
             return Err(ToolFailure::new(
                 FailureCode::StaleFile,
                 format!(
@@ -117,7 +117,7 @@ pub(crate) fn plan(
         before,
         new,
         line_ending,
-        unread: last.is_none(),
+        unread: last.is_none_or(|seen| seen.look == Look::Version),
         notices,
     })
 }
@@ -133,37 +133,51 @@ fn place_of(bound: &Bound<WriteInput>) -> Result<&Place, ToolFailure> {
     }
 }
 
-/// The content in the encoding and line ends of the text file that it replaces.
+/// The content in the encoding and line ends of the text file that it replaces. Never one file in
+/// two encodings: what the old one cannot hold, or would not be read back from it, makes the whole
+/// file UTF-8, and a notice says so.
 fn styled(old: &[u8], content: &str, notices: &mut Vec<String>) -> Vec<u8> {
-    let as_given = || content.as_bytes().to_vec();
     let Some(encoding) = detect(old) else {
-        return as_given();
+        return content.as_bytes().to_vec();
     };
     let mark = encoding.mark();
-    let Some(text) = encoding.decode_exact(&old[mark.len()..]) else {
-        return as_given();
-    };
+    // All of it goes, so what is not valid in it matters for its line ends only.
+    let text = encoding.decode_lossy(&old[mark.len()..]);
     let content = if mark.is_empty() {
         content
     } else {
         content.trim_start_matches('\u{feff}')
     };
-    let new_text = to_lf(content);
-    let whole = 0..text.len();
-    let new_text = if text.is_empty() || LineEnding::of(&text) == LineEnding::Lf {
+    let new_text = if memchr::memchr(b'\n', text.as_bytes()).is_none() {
         // Nothing to keep: what was given, as it was given.
         content.to_owned()
     } else {
-        splice_text(&text, whole, &new_text)
+        splice_text(&text, 0..text.len(), &to_lf(content))
     };
-    match encoding.encode(&new_text) {
-        Ok(bytes) => [mark, &bytes].concat(),
-        Err(c) => {
-            notices.push(format!(
-                "the file was {} and `{c}` cannot be expressed in it; it is UTF-8 now",
-                Encoding::as_str(encoding)
-            ));
-            new_text.into_bytes()
-        }
+    if LineEnding::of(&text) == LineEnding::Lf && new_text.len() < content.len() {
+        notices.push(
+            "the lines of the file end in LF; the CRLF of `content` were written as LF".to_owned(),
+        );
     }
+    if let (Encoding::Windows1252, Some(line)) = (encoding, broken_utf8(old)) {
+        notices.push(format!(
+            "the file was UTF-8 with a wrong byte in line {line}; it is UTF-8 now"
+        ));
+        return new_text.into_bytes();
+    }
+    let unfit = match encoding.encode(&new_text) {
+        Ok(bytes) => {
+            let bytes = [mark, &bytes].concat();
+            if reads_back(&bytes, encoding) {
+                return bytes;
+            }
+            "this text would be read as another encoding".to_owned()
+        }
+        Err(c) => format!("`{c}` cannot be expressed in it"),
+    };
+    notices.push(format!(
+        "the file was {} and {unfit}; it is UTF-8 now",
+        encoding.as_str()
+    ));
+    new_text.into_bytes()
 }

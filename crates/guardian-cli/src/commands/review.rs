@@ -191,12 +191,20 @@ fn say(report: &RollbackReport) {
         "rolledBack" => format!("{path}: taken back"),
         "alreadyRolledBack" => format!("{path}: was taken back already"),
         "conflict" => format!("{path}: not taken back, somebody changed it since"),
-        _ => format!("{path}: not taken back, its content from before was not kept"),
+        _ => match &report.reason {
+            Some(reason) => format!("{path}: not taken back, {}", shown(reason)),
+            None => format!("{path}: not taken back"),
+        },
     });
 }
 
 fn report_view(report: &RollbackReport) -> Value {
-    json!({ "snapshotId": report.snapshot_id, "path": report.path, "status": report.status })
+    let mut view =
+        json!({ "snapshotId": report.snapshot_id, "path": report.path, "status": report.status });
+    if let Some(reason) = &report.reason {
+        view["reason"] = reason.clone().into();
+    }
+    view
 }
 
 fn exit_code(reports: &[RollbackReport]) -> ExitCode {

@@ -43,14 +43,13 @@ pub(super) fn same_effect(judged: &Facts, now: &Facts) -> bool {
         && judged.commands.len() == now.commands.len()
 }
 
-/// The call writes into scratch, or runs a command, which is told where scratch is.
+/// The call works in scratch, or runs a command, which is told where scratch is.
 pub(super) fn needs_scratch(facts: &Facts) -> bool {
     facts.tool == "Bash"
         || facts.accesses.iter().any(|access| {
-            access.is_change()
-                && access
-                    .exact()
-                    .is_some_and(|path| path.scope == guardian_facts::Scope::Scratch)
+            access
+                .exact()
+                .is_some_and(|path| path.scope == guardian_facts::Scope::Scratch)
         })
 }
 

@@ -619,6 +619,9 @@ pub struct RollbackResult {
     pub path: String,
     /// `rolledBack`, `alreadyRolledBack`, `conflict` or `unavailable`.
     pub status: String,
+    /// Why it is `unavailable`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Parameters of `review.rollbackTurn`.

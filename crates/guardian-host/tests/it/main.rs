@@ -23,4 +23,5 @@ mod secrets;
 mod session_policy;
 mod suggestions;
 mod support;
+mod targets;
 mod walks;

@@ -6,6 +6,8 @@ mod changes;
 mod claims;
 mod containment;
 mod documents;
+mod encodings;
+mod foreign;
 mod kill;
 mod races;
 mod support;

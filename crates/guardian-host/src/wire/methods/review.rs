@@ -74,5 +74,6 @@ fn view(report: RollbackReport) -> RollbackResult {
         snapshot_id: report.snapshot_id,
         path: report.path,
         status: report.status.to_owned(),
+        reason: report.reason,
     }
 }

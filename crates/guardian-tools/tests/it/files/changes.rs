@@ -274,11 +274,7 @@ fn a_fault_at_any_step_of_a_rollback_leaves_the_state_before_or_after_it() {
                 let failing = Session::at(&top, capabilities);
                 let bytes = &session.snapshots.kept.lock().unwrap()["k0"];
                 let requests = [
-                    (
-                        &changed,
-                        RestoreTo::Content { bytes, mode: 0o644 },
-                        Some("old"),
-                    ),
+                    (&changed, RestoreTo::Content { bytes }, Some("old")),
                     (
                         &created,
                         RestoreTo::Absent {

@@ -54,7 +54,6 @@ fn child_that_is_killed() {
                 after_hash: &after,
                 before: RestoreTo::Content {
                     bytes: b"new content",
-                    mode: 0o600,
                 },
             };
             rollback(&request, &session.roots).unwrap();

@@ -16,23 +16,24 @@ use guardian_facts::{
 };
 use guardian_tools::{
     BoundInput, Capabilities, ChangeBefore, ChangeRecord, Feature, FileLimits, FileTags,
-    HiddenFiles, HiddenNames, Hiding, NeverCancelled, Permitted, RealProbe, RestoreTo,
-    RollbackOutcome, RollbackRequest, Roots, SnapshotSink, ToolContext, ToolFailure, ToolOutput,
-    Vision, bind, rollback, run_file_tool,
+    HiddenFiles, HiddenNames, Hiding, Look, NeverCancelled, Permitted, RealProbe, RestoreTo,
+    RollbackOutcome, RollbackRequest, Roots, SeenFile, SnapshotSink, ToolContext, ToolFailure,
+    ToolOutput, Vision, bind, rollback, run_file_tool,
 };
 
 #[derive(Default)]
-pub(crate) struct Tags(Mutex<HashMap<PathBuf, String>>);
+pub(crate) struct Tags(Mutex<HashMap<PathBuf, SeenFile>>);
 
 impl FileTags for Tags {
-    fn last(&self, canonical: &Path) -> Option<String> {
+    fn last(&self, canonical: &Path) -> Option<SeenFile> {
         self.0.lock().unwrap().get(canonical).cloned()
     }
-    fn remember(&self, canonical: &Path, tag: &str) {
+    fn remember(&self, canonical: &Path, tag: &str, look: Look) {
+        let tag = tag.to_owned();
         self.0
             .lock()
             .unwrap()
-            .insert(canonical.to_owned(), tag.to_owned());
+            .insert(canonical.to_owned(), SeenFile { tag, look });
     }
 }
 
@@ -235,9 +236,8 @@ impl Session {
             } => RestoreTo::Absent {
                 created_directories,
             },
-            ChangeBefore::Bytes { key, mode, .. } => RestoreTo::Content {
+            ChangeBefore::Bytes { key, .. } => RestoreTo::Content {
                 bytes: &kept[key.as_ref().unwrap()],
-                mode: *mode,
             },
         };
         let request = RollbackRequest {
