@@ -595,6 +595,8 @@ export interface RollbackResult {
   path: string;
   /** `rolledBack`, `alreadyRolledBack`, `conflict` or `unavailable`. */
   status: string;
+  /** Why it is `unavailable`. */
+  reason?: string | null;
 }
 
 /** Parameters of `review.rollbackTurn`. */
