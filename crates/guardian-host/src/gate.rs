@@ -16,10 +16,10 @@ use guardian_review::{Allowance, Decider, ReviewOutcome};
 use guardian_rules::{Decision, ToolKind, ToolRisk, Verdict, mode_refusal, tool_kind, tool_risk};
 use guardian_store::SessionId;
 use guardian_tools::bash::sandbox::Confinement;
-use guardian_tools::{Binding, BoundInput, BoundTarget, ChangePreview, Permitted, bind};
+use guardian_tools::{Binding, BoundInput, BoundTarget, Permitted, bind};
 use serde_json::Value;
 
-pub(crate) use self::effect::changed_path;
+pub(crate) use self::effect::{changed_path, overwrite_state};
 use self::effect::{external_path, needs_scratch, same_effect};
 use crate::admission::{CallClass, Patience};
 use crate::calls::{CancelSignal, InFlight};
@@ -525,35 +525,6 @@ impl Host {
             }
             Decision::Ask | Decision::Allow => Ok(()),
         }
-    }
-}
-
-/// What is known of the file that a Write would replace (SPEC §9). A preview knows better than the
-/// facts; without one (a target whose content must not be looked at yet) what was never read
-/// counts as unread, and only the workspace has snapshots.
-pub(crate) fn overwrite_state(
-    runtime: &SessionRuntime,
-    facts: &Facts,
-    preview: Option<&ChangePreview>,
-) -> OverwriteState {
-    let target = facts.accesses.iter().find(|access| access.is_change());
-    let existing = target
-        .and_then(|access| access.exact())
-        .filter(|path| path.kind.is_some());
-    match (facts.tool.as_str(), existing) {
-        ("Write", Some(path)) => {
-            let unread = match preview {
-                Some(preview) => preview.overwrites_unread,
-                None => !guardian_tools::FileTags::has_read(runtime, &path.path),
-            };
-            let in_workspace = path.scope == guardian_facts::Scope::Workspace;
-            let fits = preview.is_none_or(|preview| preview.snapshot_possible);
-            OverwriteState {
-                unread,
-                snapshot_possible: in_workspace && fits,
-            }
-        }
-        _ => OverwriteState::NONE,
     }
 }
 

@@ -2,9 +2,11 @@
 
 use guardian_facts::{Facts, Target};
 use guardian_rules::{Decision, Verdict};
+use guardian_tools::ChangePreview;
 
-use crate::judge::Caller;
+use crate::judge::{Caller, OverwriteState};
 use crate::record::ExternalPath;
+use crate::sessions::SessionRuntime;
 
 /// Would the call, extracted again after a wait, do what was judged? Whether a path exists may
 /// have changed; where it leads, what it is and what code runs may not. (File tools are held to
@@ -77,5 +79,34 @@ pub(super) fn external_path(facts: &Facts, verdict: &Verdict, caller: &Caller) -
         (true, Decision::Allow) => ExternalPath::Granted,
         // Settled by the review.
         (true, Decision::Ask) => ExternalPath::Denied,
+    }
+}
+
+/// What is known of the file that a Write would replace (SPEC §9). A preview knows better than the
+/// facts; without one (a target whose content must not be looked at yet) what was never read
+/// counts as unread, and only the workspace has snapshots.
+pub(crate) fn overwrite_state(
+    runtime: &SessionRuntime,
+    facts: &Facts,
+    preview: Option<&ChangePreview>,
+) -> OverwriteState {
+    let target = facts.accesses.iter().find(|access| access.is_change());
+    let existing = target
+        .and_then(|access| access.exact())
+        .filter(|path| path.kind.is_some());
+    match (facts.tool.as_str(), existing) {
+        ("Write", Some(path)) => {
+            let unread = match preview {
+                Some(preview) => preview.overwrites_unread,
+                None => !guardian_tools::FileTags::has_read(runtime, &path.path),
+            };
+            let in_workspace = path.scope == guardian_facts::Scope::Workspace;
+            let fits = preview.is_none_or(|preview| preview.snapshot_possible);
+            OverwriteState {
+                unread,
+                snapshot_possible: in_workspace && fits,
+            }
+        }
+        _ => OverwriteState::NONE,
     }
 }
