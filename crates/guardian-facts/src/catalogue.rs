@@ -129,6 +129,9 @@ impl Catalogue {
         let mut judgement = Judgement::known();
         if entry.is_probe(invocation) {
             judgement.add(Effect::SystemQuery);
+            judgement
+                .conditions
+                .extend(entry.conditions.iter().copied());
             return judgement;
         }
         if entry.response_files

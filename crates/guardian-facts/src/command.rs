@@ -399,6 +399,10 @@ pub enum Condition {
     CleanGitConfig,
     /// The repository's hooks are unchanged since the session began.
     UnchangedGitHooks,
+    /// No file of the project makes a version manager run a program of the project's choice.
+    PlainToolVersions,
+    /// As [`Self::PlainToolVersions`], and a toolchain file names an installed Rust toolchain.
+    InstalledRustToolchain,
 }
 
 /// Which files a recursive read opens: `rg` leaves hidden names out, `grep --include='*.rs'` opens

@@ -103,7 +103,13 @@ pub(crate) fn apply(
                     ),
                 ),
                 Mark::Cancels => cancelled = true,
-                Mark::Recursive | Mark::NoFirst | Mark::NoLast | Mark::Edits | Mark::Reads => {}
+                Mark::Recursive
+                | Mark::NoFirst
+                | Mark::NoLast
+                | Mark::Edits
+                | Mark::Reads
+                | Mark::Tests
+                | Mark::Acts => {}
             }
         }
         for (role, value) in used.flag.values.iter().zip(&used.values) {
@@ -191,7 +197,8 @@ fn operands(entry: &Entry, scanned: &Scanned<'_>, recursive: bool, judgement: &m
         return;
     }
     let edits = marked(scanned, Mark::Edits);
-    let reads = marked(scanned, Mark::Reads);
+    let tests = marked(scanned, Mark::Tests) && !marked(scanned, Mark::Acts);
+    let reads = tests || marked(scanned, Mark::Reads);
     let roles = assign(&pattern, &scanned.operands);
     for (index, (word, roles)) in scanned.operands.iter().zip(&roles).enumerate() {
         for role in roles {
@@ -424,7 +431,7 @@ fn apply_default(
                 .operands
                 .0
                 .first()
-                .is_some_and(|(role, times)| *role == Role::Value && *times == Times::One),
+                .is_some_and(|(role, times)| *role == Role::Value && *times != Times::Many),
     );
     let has_path =
         scanned.operands.len() > skipped && !scanned.operands.iter().skip(skipped).all(may_vanish);
@@ -530,7 +537,12 @@ pub(crate) fn use_word(
             judgement.add(Effect::Network);
         }
         Role::RemoteRead | Role::RemoteWrite => remote(role, word, recursive, judgement),
-        Role::Directory => judgement.cwd.push(word.clone()),
+        Role::Directory => {
+            judgement.cwd.push(word.clone());
+            // Seen from there it is where the command looks, whatever it does.
+            let here = Word::literal(".", word.span);
+            judgement.touch(&here, AccessKind::List, AccessDetail::Plain);
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::Catalogue;
 use super::schema::Entry;
-use crate::command::{Invocation, Judgement, Nested, PathUse, Word, WordPart};
-use crate::{AccessDetail, AccessKind, Effect};
+use crate::command::{Invocation, Judgement, Nested, PathUse, Stdin, Word, WordPart};
+use crate::{AccessDetail, AccessKind, Effect, Effects};
 
 /// Tests and options without an argument.
 const BARE: &[&str] = &[
@@ -17,7 +17,6 @@ const BARE: &[&str] = &[
     ")",
     ",",
     "-daystart",
-    "-follow",
     "-nowarn",
     "-warn",
     "-depth",
@@ -176,7 +175,7 @@ impl Group {
 
 /// Judges a `find` command line.
 pub(crate) fn judge(
-    _catalogue: &Catalogue,
+    catalogue: &Catalogue,
     _entry: &Entry,
     invocation: &Invocation<'_>,
     judgement: &mut Judgement,
@@ -212,7 +211,7 @@ pub(crate) fn judge(
             recursive: true,
         });
     }
-    expression(args, at, &starts, judgement);
+    expression(catalogue, args, at, &starts, judgement);
 }
 
 /// `-H -L -P -D what -Olevel`; returns the index behind them.
@@ -342,7 +341,13 @@ fn is_filtered(expression: &[Word]) -> bool {
     filtered
 }
 
-fn expression(args: &[Word], mut at: usize, starts: &[Word], judgement: &mut Judgement) {
+fn expression(
+    catalogue: &Catalogue,
+    args: &[Word],
+    mut at: usize,
+    starts: &[Word],
+    judgement: &mut Judgement,
+) {
     let from = at;
     let filtered = is_filtered(args.get(from..).unwrap_or_default());
     let selection = |action: usize| Selection {
@@ -358,6 +363,11 @@ fn expression(args: &[Word], mut at: usize, starts: &[Word], judgement: &mut Jud
             );
             continue;
         };
+        if text == "-follow" {
+            // As `-L`, wherever it stands.
+            judgement.walks = true;
+            continue;
+        }
         if BARE.contains(&text) {
             continue;
         }
@@ -413,6 +423,12 @@ fn expression(args: &[Word], mut at: usize, starts: &[Word], judgement: &mut Jud
                 let argv = args.get(action..at).unwrap_or_default();
                 at += 1;
                 nest(argv, text, starts, &selection(action - 1), judgement);
+                if runs_names(catalogue, argv, judgement, 0) {
+                    judgement.make_opaque(
+                        "runs-found-names",
+                        "the name of a file that it finds would be code",
+                    );
+                }
             }
             _ => judgement.make_opaque(
                 "unknown-flag",
@@ -548,6 +564,68 @@ fn nest(
             cwd: action.ends_with("dir").then(|| target.clone()),
         });
     }
+}
+
+/// The command takes `{}` for something other than a path (`awk {}`): what is harmless with a
+/// known text there is not with the name of a file, which may be anything.
+fn runs_names(catalogue: &Catalogue, argv: &[Word], judgement: &Judgement, depth: usize) -> bool {
+    let mentions = argv.iter().any(|word| word.display().contains("{}"));
+    if !mentions || depth > 8 || judgement.effects_known == Effects::Opaque {
+        return mentions && depth > 8;
+    }
+    let words: Vec<Word> = argv
+        .iter()
+        .map(|word| {
+            let name = Word {
+                parts: vec![
+                    WordPart::Literal("./".to_owned()),
+                    WordPart::Unknown {
+                        written: FOUND.to_owned(),
+                        may_be_empty: false,
+                        may_split: false,
+                        integer: false,
+                    },
+                ],
+                span: word.span,
+            };
+            substitute(word, &name)
+        })
+        .collect();
+    is_code(catalogue, &words, depth)
+}
+
+/// A found file's name in words that are judged for the sake of it.
+const FOUND: &str = "{}";
+
+/// The words are opaque, or hand the found name on as code.
+fn is_code(catalogue: &Catalogue, words: &[Word], depth: usize) -> bool {
+    let Some((program, args)) = words.split_first() else {
+        return false;
+    };
+    let Some(name) = program.as_literal() else {
+        return true;
+    };
+    let inner = catalogue.judge(&Invocation {
+        name,
+        args,
+        stdin: &Stdin::Empty,
+    });
+    let holds_name = |word: &Word| {
+        word.parts
+            .iter()
+            .any(|part| matches!(part, WordPart::Unknown { written, .. } if written == FOUND))
+    };
+    if depth > 8 {
+        return true;
+    }
+    inner.effects_known == Effects::Opaque
+        || inner.nested.iter().any(|nested| match nested {
+            Nested::Command { argv, .. } => {
+                argv.iter().any(holds_name) && is_code(catalogue, argv, depth + 1)
+            }
+            Nested::Shell { text, .. } | Nested::Inline { text, .. } => holds_name(text),
+            Nested::CodeFile { .. } | Nested::StdinShell | Nested::StdinCode { .. } => true,
+        })
 }
 
 /// `{}` in a word replaced by the found file.

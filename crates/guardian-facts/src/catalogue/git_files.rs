@@ -110,6 +110,9 @@ fn add(name: &str, reach: GitReach, scanned: &Scanned<'_>, judgement: &mut Judge
 /// where it is one. A glob that begins with a star (`*.rs`) stands for too much to be a name; what
 /// it matches among the tracked files is looked at there.
 fn read_pathspec(word: &Word, judgement: &mut Judgement) {
+    if excludes(word.literal_prefix()) {
+        return;
+    }
     let path = without_magic(word);
     let glob = path
         .as_literal()
@@ -127,6 +130,18 @@ fn read_pathspec(word: &Word, judgement: &mut Judgement) {
         parts: vec![WordPart::Glob(text.to_owned())],
         span: path.span,
     });
+}
+
+/// The pathspec says what is left out.
+fn excludes(text: &str) -> bool {
+    let long = text
+        .strip_prefix(":(")
+        .and_then(|rest| rest.split_once(')'))
+        .is_some_and(|(words, _)| words.split(',').any(|word| word == "exclude"));
+    let short = text
+        .strip_prefix(':')
+        .is_some_and(|rest| rest.trim_start_matches('/').starts_with(['!', '^']));
+    long || short
 }
 
 /// The word behind its pathspec magic.

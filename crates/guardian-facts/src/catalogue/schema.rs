@@ -141,6 +141,10 @@ pub(crate) enum Mark {
     Edits,
     /// Operands are only read (`gzip -c`).
     Reads,
+    /// Operands are only read, unless a flag with [`Mark::Acts`] is given, too (`xz -t`).
+    Tests,
+    /// Takes back what [`Mark::Tests`] says (`xz -t -d`, where the last one counts).
+    Acts,
     /// The entry's own effects do not happen (`--dry-run`).
     Cancels,
     /// The flag may do anything.
@@ -171,7 +175,12 @@ impl Flag {
             || self.marks.iter().any(|mark| match mark {
                 Mark::Effect(effect) => !is_harmless(*effect),
                 Mark::Recursive | Mark::NoLast | Mark::Edits | Mark::Opaque => true,
-                Mark::NoFirst | Mark::Reads | Mark::Cancels | Mark::ReadsUnknown => false,
+                Mark::NoFirst
+                | Mark::Reads
+                | Mark::Tests
+                | Mark::Acts
+                | Mark::Cancels
+                | Mark::ReadsUnknown => false,
             })
     }
 
@@ -531,6 +540,8 @@ fn parse_mark(text: &str) -> Result<Mark, EntryError> {
         "no-last" => Mark::NoLast,
         "edits" => Mark::Edits,
         "reads" => Mark::Reads,
+        "tests" => Mark::Tests,
+        "acts" => Mark::Acts,
         "cancels" => Mark::Cancels,
         "opaque" => Mark::Opaque,
         "reads-unknown" => Mark::ReadsUnknown,
@@ -547,6 +558,8 @@ fn parse_conditions(text: &str) -> Result<Vec<Condition>, EntryError> {
         .map(|name| match name {
             "clean-git-config" => Ok(Condition::CleanGitConfig),
             "unchanged-git-hooks" => Ok(Condition::UnchangedGitHooks),
+            "plain-tool-versions" => Ok(Condition::PlainToolVersions),
+            "rust-toolchain" => Ok(Condition::InstalledRustToolchain),
             _ => Err(EntryError(format!("unknown condition `{name}`"))),
         })
         .collect()

@@ -25,7 +25,7 @@ pub(crate) fn ip(
     let text = verb.as_literal();
     let in_namespace = object
         .as_literal()
-        .is_none_or(|object| object.starts_with('n'));
+        .is_none_or(|object| object.starts_with(['n', 'v']));
     if in_namespace && text.is_none_or(|text| text.starts_with('e')) {
         judgement.add(Effect::Privilege);
         judgement.nested.push(Nested::Command {

@@ -211,6 +211,86 @@ fn no_flag_is_listed_with_two_meanings() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// Programs whose operands are no files although one with a slash would be harmless: texts,
+/// numbers, and names of users, packages, terminals or commits. A program that is not among them
+/// says what its operands are.
+const OPERANDS_ARE_NO_FILES: &str = ":; Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.; [; \
+    alias; apk audit; apk info; apk list; apk policy; apk stats; apk version; apropos; apt \
+    depends; apt list; apt policy; apt rdepends; apt search; apt show; apt showsrc; apt-cache \
+    depends; apt-cache dotty; apt-cache dump; apt-cache gencaches; apt-cache madison; apt-cache \
+    pkgnames; apt-cache policy; apt-cache rdepends; apt-cache search; apt-cache show; apt-cache \
+    showpkg; apt-cache showsrc; apt-cache stats; apt-cache unmet; apt-cache xvcg; apt-get check; \
+    apt-get indextargets; apt-mark-show; arch; basename; bg; break; brew commands; brew config; \
+    brew deps; brew desc; brew leaves; brew list; brew ls; brew uses; cal; caller; cargo locate-\
+    project; cargo read-manifest; cargo verify-project; cargo version; cd; colrm; compgen; \
+    continue; declare; dircolors; dirname; disown; dnf history; dnf info; dnf list; dnf \
+    provides; dnf repolist; dnf repoquery; dpkg-query; echo; enable; exit; export; expr; factor; \
+    false; fg; flatpak history; flatpak info; flatpak list; flatpak ps; flatpak remotes; \
+    getopts; git bisect log; git bisect terms; git help; git notes get-ref; git notes list; git \
+    notes show; git reflog; git remote get-url; git stash list; git stash show; git submodule \
+    status; git submodule summary; go help; go version; groups; hash; help; hostid; id; iostat; \
+    jobs; journalctl; kubectl config current-context; kubectl config get-clusters; kubectl \
+    config get-contexts; kubectl config get-users; kubectl config view; let; local; locate; \
+    logname; logout; mapfile; mlocate; mpstat; ncal; npm bin; npm config get; npm config list; \
+    npm config ls; npm explain; npm get; npm la; npm list; npm ll; npm ls; npm prefix; npm \
+    query; npm root; npm why; nproc; numfmt; pathchk; pgrep; pidof; pip check; pip debug; pip \
+    freeze; pip help; pip inspect; pip list; pip show; plocate; printf; ps; pstree; pushd; read; \
+    readarray; readonly; return; sar; seq; set; shift; shopt; shuf; sleep; snap changes; snap \
+    connections; snap interfaces; snap list; snap services; snap version; ss; suspend; sysctl; \
+    systemctl cat; systemctl get-default; systemctl help; systemctl is-active; systemctl is-\
+    enabled; systemctl is-failed; systemctl is-system-running; systemctl list-dependencies; \
+    systemctl list-jobs; systemctl list-sockets; systemctl list-timers; systemctl list-unit-\
+    files; systemctl list-units; systemctl show; systemctl show-environment; systemctl status; \
+    test; times; tmux display; tmux display-message; tmux has; tmux has-session; tmux info; tmux \
+    list-commands; tmux list-keys; tmux list-panes; tmux list-sessions; tmux list-windows; tmux \
+    ls; tmux lsp; tmux lsw; tmux show; tmux show-options; tr; true; tsort; tty; type; typeset; \
+    ulimit; umask; unalias; unset; uptime; users; vmstat; wait; whatis; whereis; which; whoami; \
+    yes; zipinfo";
+
+/// An operand or flag value that could be a file, and is taken for a text, is read unseen.
+#[test]
+fn operands_that_could_be_files_are_accesses() {
+    let catalogue = Catalogue::builtin();
+    let mut faults = Vec::new();
+    for (family, name, entry) in entries() {
+        let entry = entry.unwrap();
+        if name.starts_with('@') || entry.subcommands {
+            continue;
+        }
+        // The first operand may be a pattern or a program in a language of its own.
+        let judgement = judge(&format!("{name} x a/b"));
+        let seen = judgement
+            .paths
+            .iter()
+            .any(|path| path.word.display().contains("a/b"));
+        if !seen && harm(catalogue, &judgement).is_none() {
+            faults.push(format!("{family}: {name}"));
+        }
+        for flag in &entry.flags {
+            let reads = flag
+                .values
+                .iter()
+                .any(|role| !matches!(role, schema::Role::Value | schema::Role::Assignment));
+            let Some(spelling) = flag.names.first().filter(|_| reads && !flag.optional) else {
+                continue;
+            };
+            let words = vec!["a/b"; flag.values.len()].join(" ");
+            let judgement = judge(&format!("{name} {spelling} {words}"));
+            if judgement.paths.is_empty() && harm(catalogue, &judgement).is_none() {
+                faults.push(format!("{family}: {name} {spelling}"));
+            }
+        }
+    }
+    faults.retain(|fault| {
+        let name = fault.split_once(": ").map_or("", |(_, name)| name);
+        !OPERANDS_ARE_NO_FILES
+            .split("; ")
+            .any(|listed| listed == name)
+    });
+    faults.dedup();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 #[test]
 fn every_family_is_valid_toml_as_a_whole() {
     for (family, text) in FAMILIES {
@@ -1029,6 +1109,46 @@ fn nothing_that_writes_or_runs_is_harmless() {
     ] {
         harmful(text);
     }
+}
+
+#[test]
+fn names_that_find_inserts_are_code_for_some_programs() {
+    for text in [
+        "find src -exec awk {} \\;",
+        "find src -exec sed {} \\;",
+        "find src -exec jq {} a \\;",
+        "find src -exec sed -n s/a/{}/e a \\;",
+        "find src -exec sh -c 'cat {}' \\;",
+        "find src -exec env awk {} \\;",
+        "find . -follow -exec cat {} \\;",
+    ] {
+        let judgement = judge(text);
+        assert!(
+            judgement.effects_known == Effects::Opaque || judgement.walks,
+            "{text}: {judgement:?}"
+        );
+    }
+    for text in [
+        "find src -type f -exec wc -l {} +",
+        "find src -exec grep -n x {} +",
+        "find src -exec sed -n 1p {} \\;",
+        "find src -exec awk '{print}' {} \\;",
+        "find src -exec stat -c %s {} \\;",
+        "find src -exec basename {} .rs \\;",
+        "find src -exec env -u X cat {} \\;",
+    ] {
+        harmless(text);
+    }
+}
+
+#[test]
+fn words_behind_the_command_of_submodules_belong_to_it() {
+    let judgement = judge("git submodule foreach git reset --hard");
+    assert!(judgement.nested.iter().any(|nested| matches!(
+        nested,
+        Nested::Shell { text, .. } if text.as_literal() == Some("git reset --hard")
+    )));
+    assert_eq!(judgement.effects_known, Effects::Opaque);
 }
 
 #[test]

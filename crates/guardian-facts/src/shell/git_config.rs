@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use super::git_index::{Index, ObjectFormat};
 use super::reader::Reader;
+use super::tool_versions::RustToolchain;
 use super::values::State;
 use crate::command::Condition;
 use crate::{CodeFile, FileKind};
@@ -197,15 +198,25 @@ const HARMLESS: &[&str] = &[
 impl Reader<'_> {
     /// Checks what must hold for a judgement; where it does not, the command is opaque.
     pub(super) fn condition(&mut self, index: usize, condition: Condition, state: &State) {
-        let result = self.repository(state);
-        match (condition, result) {
-            (_, Err(reason)) => self.opaque(index, "git-config", reason),
-            (Condition::CleanGitConfig, Ok(repository)) => {
-                self.hooks(index, &repository.git, Hooks::OfReaders);
+        let which = match condition {
+            Condition::CleanGitConfig => Hooks::OfReaders,
+            Condition::UnchangedGitHooks => Hooks::All,
+            Condition::PlainToolVersions => {
+                return self.needs_plain_version(index, RustToolchain::Unasked, state);
             }
-            (Condition::UnchangedGitHooks, Ok(repository)) => {
-                self.hooks(index, &repository.git, Hooks::All);
+            Condition::InstalledRustToolchain => {
+                return self.needs_plain_version(index, RustToolchain::Installed, state);
             }
+        };
+        match self.repository(state) {
+            Err(reason) => self.opaque(index, "git-config", reason),
+            Ok(repository) => self.hooks(index, &repository.git, which),
+        }
+    }
+
+    fn needs_plain_version(&mut self, index: usize, rust: RustToolchain, state: &State) {
+        if let Err(reason) = self.tool_versions(rust, state) {
+            self.opaque(index, "tool-version", reason);
         }
     }
 

@@ -42,6 +42,7 @@ mod second_opinion;
 mod simple;
 mod summary;
 mod syntax;
+mod tool_versions;
 mod values;
 mod work;
 mod wrappers;

@@ -112,6 +112,8 @@ pub(super) struct Reader<'a> {
     pub(super) downloaded: BTreeSet<PathBuf>,
     /// Repositories that were looked at, by working directory.
     pub(super) repositories: BTreeMap<PathBuf, Result<Rc<super::git_config::Repository>, String>>,
+    /// Whether the project chooses versions of tools, by working directory; also of Rust's.
+    pub(super) tool_versions: BTreeMap<(PathBuf, bool), Result<(), String>>,
     /// Kinds of unknown parts by their written text, for words that come back from the catalogue.
     pub(super) kinds: BTreeMap<String, Kind>,
     /// What unknown parts stand for, by their written text; `None` where that has no bound.
@@ -156,6 +158,7 @@ impl<'a> Reader<'a> {
             defined: Vec::new(),
             downloaded: BTreeSet::new(),
             repositories: BTreeMap::new(),
+            tool_versions: BTreeMap::new(),
             kinds: BTreeMap::new(),
             bounds: BTreeMap::new(),
             revealed: BTreeSet::new(),

@@ -11,6 +11,7 @@ mod extract;
 mod input;
 mod laws;
 mod place;
+mod repository;
 mod shell_oracle;
 mod shell_reading;
 mod snapshots;

@@ -51,6 +51,19 @@ impl Machine {
         }
     }
 
+    /// The same machine with one more file, by its path from the project.
+    pub(crate) fn with(&self, path: &str, content: impl AsRef<[u8]>) -> Self {
+        let path = match path.strip_prefix("../") {
+            Some(path) => format!("/home/dev/{path}"),
+            None => format!("/home/dev/proj/{path}"),
+        };
+        Self {
+            roots: self.roots.clone(),
+            probe: self.probe.clone().file(path, content),
+            classes: PathClasses::from_default(),
+        }
+    }
+
     pub(crate) fn read(&self, text: &str) -> Facts {
         let cx = FactContext {
             roots: &self.roots,

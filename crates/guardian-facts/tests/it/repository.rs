@@ -1,0 +1,229 @@
+//! What a repository and the files of a project make of commands that only read.
+
+use guardian_facts::{AccessKind, Effects, Facts};
+
+use super::support::Machine;
+
+/// An index of version 2 with these paths; each file's object is `abab…`.
+fn index(entries: &[(&str, u32)]) -> Vec<u8> {
+    let mut bytes = b"DIRC\0\0\0\x02".to_vec();
+    bytes.extend(u32::try_from(entries.len()).unwrap().to_be_bytes());
+    for (path, mode) in entries {
+        let start = bytes.len();
+        bytes.extend([0; 24]);
+        bytes.extend(mode.to_be_bytes());
+        bytes.extend([0; 12]);
+        bytes.extend([0xab; 20]);
+        bytes.extend(u16::try_from(path.len()).unwrap().to_be_bytes());
+        bytes.extend(path.as_bytes());
+        bytes.push(0);
+        while !(bytes.len() - start).is_multiple_of(8) {
+            bytes.push(0);
+        }
+    }
+    bytes.extend([0; 20]);
+    bytes
+}
+
+const FILE: u32 = 0o100_644;
+const LINK: u32 = 0o160_000;
+
+fn known(facts: &Facts) -> bool {
+    facts
+        .commands
+        .iter()
+        .all(|command| command.effects_known == Effects::Known)
+}
+
+fn reads_env(facts: &Facts) -> bool {
+    facts.accesses.iter().any(|access| {
+        access.kind == AccessKind::Read
+            && access
+                .exact()
+                .is_some_and(|path| path.path.ends_with(".env") && path.sensitivity.secret)
+    })
+}
+
+#[test]
+fn contents_of_tracked_secrets_are_read_by_whole_diffs_and_searches() {
+    let tracked = index(&[(".env", FILE), ("src/main.rs", FILE)]);
+    let machine = Machine::new().with(".git/index", tracked);
+    for text in [
+        "git diff",
+        "git diff HEAD -- .",
+        "git diff -- ':!src'",
+        "git diff -- '.en?'",
+        "git show HEAD",
+        "git show HEAD -- ':(glob).e*'",
+        "git log -p",
+        "git log -L1,2:src/main.rs",
+        "git grep TOKEN",
+        "git grep -e TOKEN -- '*env'",
+        "git archive HEAD",
+        "git archive HEAD .env",
+        "git status -v",
+        "git stash show -p",
+        "git cat-file -p abababab",
+        "git cat-file blob \"$x\"",
+        "git show :.env",
+        "git show :0:.env",
+        "git show 'HEAD^{/a: b}:.env'",
+        "git diff --stat -p",
+    ] {
+        assert!(reads_env(&machine.read(text)), "{text}");
+    }
+    for text in [
+        "git diff --stat",
+        "git diff --name-only HEAD~1",
+        "git diff -- src",
+        "git diff HEAD -- '*.rs'",
+        "git diff src/main.rs",
+        "git diff -- . ':!.env'",
+        "git log --oneline",
+        "git log --stat",
+        "git status",
+        "git grep TOKEN -- src",
+        "git cat-file -p HEAD",
+        "git add src",
+        "git commit -m x",
+    ] {
+        let facts = machine.read(text);
+        assert!(!reads_env(&facts) && known(&facts), "{text}");
+    }
+}
+
+#[test]
+fn add_names_untracked_secrets_that_it_would_record() {
+    let machine = Machine::new().with(".git/index", index(&[("src/main.rs", FILE)]));
+    for text in [
+        "git add .",
+        "git add -A",
+        "git add '*'",
+        "git add :/",
+        "cd src && git add -A",
+        "git add \"$PWD\"",
+        "git add $x",
+    ] {
+        assert!(reads_env(&machine.read(text)), "{text}");
+    }
+    for text in ["git add src", "git add -u", "git add README.md"] {
+        let facts = machine.read(text);
+        assert!(!reads_env(&facts) && known(&facts), "{text}");
+    }
+    let ignoring = machine.with(".gitignore", "node_modules/\n.env\n");
+    let facts = ignoring.read("git add .");
+    assert!(!reads_env(&facts) && known(&facts));
+    let revealing = ignoring.with(".gitignore", ".env\n!.env\n");
+    assert!(reads_env(&revealing.read("git add .")));
+}
+
+#[test]
+fn repositories_inside_the_repository_make_git_opaque() {
+    let tracked = index(&[("src/main.rs", FILE), ("sub", LINK)]);
+    let empty = Machine::new().with(".git/index", tracked);
+    assert!(known(&empty.read("git status")));
+    let machine = empty.with("sub/.git/config", "[core]\n\tfsmonitor = x\n");
+    for text in ["git status", "git diff", "git add src", "git commit -m x"] {
+        assert!(!known(&machine.read(text)), "{text}");
+    }
+    let untracked = Machine::new().with("sub/.git/config", "");
+    assert!(known(&untracked.read("git status")));
+    assert!(!known(&untracked.read("git add -A")));
+}
+
+#[test]
+fn an_index_that_is_not_understood_makes_git_opaque() {
+    let machine = Machine::new().with(".git/index", "DIRC and no more");
+    assert!(!known(&machine.read("git status")));
+}
+
+#[test]
+fn hooks_that_reading_runs_make_reading_opaque() {
+    for (hook, reading) in [
+        ("pre-commit", true),
+        ("post-checkout.sample", true),
+        ("README.md", true),
+        ("post-index-change", false),
+        ("fsmonitor-watchman", false),
+        ("what-a-later-git-adds", false),
+    ] {
+        let machine = Machine::new().with(&format!(".git/hooks/{hook}"), "#!/bin/sh\n");
+        assert_eq!(known(&machine.read("git status")), reading, "{hook}");
+        let records = hook.ends_with(".sample");
+        assert_eq!(known(&machine.read("git commit -m x")), records, "{hook}");
+    }
+}
+
+#[test]
+fn a_project_does_not_choose_which_program_a_version_probe_runs() {
+    let chosen = [
+        (
+            "rust-toolchain.toml",
+            "[toolchain]\npath = \"/home/dev/proj/tc\"\n",
+            "cargo --version",
+        ),
+        (
+            "rust-toolchain.toml",
+            "[toolchain]\nchannel = \"nightly-2020-01-01\"\n",
+            "rustc -V",
+        ),
+        ("rust-toolchain", "stable", "cargo locate-project"),
+        ("rust-toolchain", "stable", "rustfmt --check src/main.rs"),
+        (
+            ".tool-versions",
+            "nodejs path:/home/dev/proj/x\n",
+            "node --version",
+        ),
+        (".python-version", "../../x\n", "python3 --version"),
+        ("mise.toml", "[env]\n", "node --version"),
+        ("global.json", "{}", "dotnet --version"),
+    ];
+    for (file, content, command) in chosen {
+        let facts = Machine::new().with(file, content).read(command);
+        assert!(!known(&facts), "{command} with {file}");
+        let below = Machine::new()
+            .with(file, content)
+            .read(&format!("cd src && {command}"));
+        assert!(!known(&below), "{command} beneath {file}");
+    }
+    let plain = Machine::new()
+        .with(".nvmrc", "v20.11.1\n")
+        .with(".tool-versions", "nodejs 20.11.1\n# rust\n")
+        .with(
+            "../.rustup/toolchains/1.88.0-x86_64-unknown-linux-gnu/x",
+            "",
+        )
+        .with("rust-toolchain.toml", "[toolchain]\nchannel = \"1.88.0\"\n");
+    for text in [
+        "node --version",
+        "cargo --version",
+        "rustc --version",
+        "cargo locate-project",
+        "npm ls",
+        "go version",
+    ] {
+        assert!(known(&plain.read(text)), "{text}");
+        assert!(known(&Machine::new().read(text)), "{text}");
+    }
+    assert!(!known(&plain.read("cd \"$x\" && node --version")));
+}
+
+#[test]
+fn directories_that_a_tool_changes_to_are_looked_at() {
+    for text in [
+        "npm -C .. ls",
+        "npm --prefix .. query '*'",
+        "fd -C .. x",
+        "fd --base-directory=.. x",
+        "env -C .. true",
+    ] {
+        let facts = Machine::new().read(text);
+        assert!(
+            facts.accesses.iter().any(|access| access
+                .exact()
+                .is_some_and(|path| path.path == std::path::Path::new("/home/dev"))),
+            "{text}: {:?}",
+            facts.accesses
+        );
+    }
+}
