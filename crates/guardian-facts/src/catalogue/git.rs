@@ -4,7 +4,7 @@
 use super::git_files;
 use super::scan::{Scanned, behind};
 use super::schema::Entry;
-use crate::command::{Condition, Invocation, Judgement, PathUse, Word};
+use crate::command::{Condition, Invocation, Judgement, PathUse, Word, WordPart};
 use crate::{AccessDetail, AccessKind, Effect};
 
 /// Configuration keys that only change what is printed or who is named, for `-c key=value`.
@@ -374,8 +374,16 @@ fn paths(operands: Option<&[Word]>, judgement: &mut Judgement) {
         {
             judgement.add(Effect::BulkWrite);
         }
+        // Git expands what the shell left alone: `'.env*'`.
+        let word = match word.as_literal() {
+            Some(text) if text.contains(['*', '?', '[']) => Word {
+                parts: vec![WordPart::Glob(text.to_owned())],
+                span: word.span,
+            },
+            _ => word.clone(),
+        };
         judgement.paths.push(PathUse {
-            word: word.clone(),
+            word,
             kind: AccessKind::Write,
             detail: AccessDetail::Plain,
             recursive: true,
