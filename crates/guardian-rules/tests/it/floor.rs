@@ -279,6 +279,22 @@ fn protected_files_ask_to_be_changed_and_not_to_be_read() {
         ),
         Some(("floor.protected-file", Decision::Ask)),
     );
+    check(
+        &touching(
+            run(command("cp v/a .vscode", &[])),
+            AccessKind::Write,
+            ".vscode",
+        ),
+        Some(("floor.protected-file", Decision::Ask)),
+    );
+    check(
+        &touching(
+            run(command("mkdir .vscode", &[])),
+            AccessKind::Write,
+            ".vscode",
+        ),
+        None,
+    );
 }
 
 #[test]

@@ -63,6 +63,17 @@ fn elsewhere(facts: &Facts, access: &Access) -> bool {
     }
 }
 
+fn runs(facts: &Facts, access: &Access, names: &[&str]) -> bool {
+    match access.source {
+        AccessSource::Command(index) | AccessSource::Redirect(index) => facts.commands[index]
+            .program
+            .name
+            .as_deref()
+            .is_some_and(|name| names.contains(&name)),
+        _ => false,
+    }
+}
+
 fn scope(access: &Access) -> Option<Scope> {
     access.exact().map(|path| path.scope)
 }
@@ -93,6 +104,14 @@ fn stops(facts: &Facts, situation: &Situation, has: &dyn Fn(&str) -> bool) -> Ve
                 found.push(denied);
             }
             if classes.protected && change {
+                found.push(Decision::Ask);
+            }
+            // what is put into home may bring start files of shells along
+            if access.kind == AccessKind::Write
+                && path(access) == "/home/dev"
+                && (access.recursive
+                    || runs(facts, access, &["cp", "mv", "install", "ln", "rsync"]))
+            {
                 found.push(Decision::Ask);
             }
             let waved = exact.scope == Scope::Scratch
