@@ -460,6 +460,10 @@ impl Reader<'_> {
             }
             _ => kind,
         };
+        if let Some((name, value)) = self.line_read(call, state) {
+            self.assign(&name, value, call.span, state);
+            return;
+        }
         let mut words = call.argv.iter().skip(1).peekable();
         let mut names = 0;
         while let Some(word) = words.next() {
@@ -518,6 +522,28 @@ impl Reader<'_> {
         if names == 0 {
             state.set_unknown("REPLY", kind);
         }
+    }
+
+    /// `read name <<< text`: the one variable that gets the whole first line of a known text.
+    fn line_read(&self, call: &Call, state: &State) -> Option<(String, Value)> {
+        let Stdin::Text(word) = &call.redirects.input.as_ref()?.stdin else {
+            return None;
+        };
+        let words: Vec<&str> = call
+            .argv
+            .iter()
+            .map(|word| values::as_literal(word))
+            .collect::<Option<_>>()?;
+        let ([_, name] | [_, "-r", name]) = words.as_slice() else {
+            return None;
+        };
+        let line = word.as_literal()?.lines().next()?;
+        if !super::expand::is_name(name) || line.contains('\\') || state.splits_unknown {
+            return None;
+        }
+        let line = line.trim_matches([' ', '\t']);
+        let value = Value::Scalar(Rc::new(values::literal(line)));
+        Some(((*name).to_owned(), value))
     }
 
     /// `mapfile`: an array from the input, and code with `-C`.

@@ -200,7 +200,23 @@ impl Reader<'_> {
                         None => call.argv.get(at + 1).cloned(),
                     };
                     if let Some(target) = target {
-                        self.set_named(&target, Kind::Any, span, &mut state);
+                        let words: Option<Vec<&str>> = call
+                            .argv
+                            .iter()
+                            .skip(at + if joined.is_some() { 1 } else { 2 })
+                            .map(|word| values::as_literal(word))
+                            .collect();
+                        let spoken = words.and_then(|words| {
+                            let words: Vec<&str> = ["printf"].into_iter().chain(words).collect();
+                            super::printed::spoken(&words)
+                        });
+                        match (spoken, values::as_literal(&target).map(str::to_owned)) {
+                            (Some(text), Some(name)) if super::expand::is_name(&name) => {
+                                let value = Value::Scalar(Rc::new(values::literal(&text)));
+                                self.assign(&name, value, span, &mut state);
+                            }
+                            _ => self.set_named(&target, Kind::Any, span, &mut state),
+                        }
                     }
                 } else if call.argv.get(1).is_some_and(could_be_option) {
                     self.partial_at(
@@ -234,10 +250,11 @@ impl Reader<'_> {
                 if defines {
                     self.opaque(index, "alias", "it defines an alias");
                     for word in call.argv.iter().skip(1) {
-                        if let Some((_, text)) =
+                        if let Some((alias, text)) =
                             values::as_literal(word).and_then(|text| text.split_once('='))
                         {
                             let text = text.to_owned();
+                            self.renames.push((alias.to_owned(), text.clone()));
                             self.scan_opaque(&text, index);
                         }
                     }
@@ -380,6 +397,21 @@ impl Reader<'_> {
                 });
                 if renames {
                     state.environment.taint("`hash` may have renamed programs");
+                    let words: Vec<&str> = call
+                        .argv
+                        .iter()
+                        .skip(1)
+                        .filter_map(|word| values::as_literal(word))
+                        .collect();
+                    let joined = words.first().and_then(|word| word.strip_prefix("-p"));
+                    let (path, names) = match joined {
+                        Some(path) if !path.is_empty() => (Some(path), words.get(1..)),
+                        _ => (words.get(1).copied(), words.get(2..)),
+                    };
+                    for name in names.unwrap_or_default() {
+                        let path = path.unwrap_or_default().to_owned();
+                        self.renames.push(((*name).to_owned(), path));
+                    }
                     self.opaque(index, "hash", "it changes what names run");
                 }
             }
@@ -597,6 +629,10 @@ impl Reader<'_> {
         }
         if values::worst(&target) == Some(Kind::Remote) {
             self.add_effect(index, Effect::RunsRemoteCode);
+        }
+        if let Some(text) = self.process_output(&target) {
+            let text = values::literal(&text);
+            return self.unknown_code(index, &text, call.span, state);
         }
         self.access(
             index,

@@ -182,7 +182,10 @@ impl Reader<'_> {
                 {
                     Some(crate::Word::literal(*text, fact.span))
                 }
-                Some(["cat"] | ["cat", "-"]) if fact.program.form == crate::ProgramForm::Bare => {
+                // What goes through `tee` reaches the next one as well.
+                Some(["cat"] | ["cat", "-"] | ["tee", ..])
+                    if fact.program.form == crate::ProgramForm::Bare =>
+                {
                     let heredoc = fact.redirects.iter().rev().find(|redirect| {
                         matches!(
                             redirect.kind,

@@ -61,10 +61,59 @@ const SKIPPED: [&str; 14] = [
     "builtin", "in",
 ];
 
+/// What cannot be told in a call where code runs that was not read; any text of the call may be it.
+const UNKNOWN_CODE: [&str; 6] = [
+    "unknown-program",
+    "unknown-shell-text",
+    "stdin-code",
+    "alias",
+    "hash",
+    "unlisted-subcommand",
+];
+
+/// Words in front of a text that is printed, for whoever runs it.
+const PRINTS: [&str; 4] = ["echo", "printf", "-e", "-n"];
+
 impl Reader<'_> {
+    /// Where code runs that is not known, everything that stands in the call may be it: the words
+    /// that `echo` prints, the text of a variable, an alias of git.
+    pub(super) fn scan_for_unknown_code(&mut self, text: &str) {
+        let runs_unknown = self.facts.opacity.iter().find(|opacity| {
+            UNKNOWN_CODE.contains(&opacity.code)
+                || (opacity.code == "code-file" && opacity.reason.starts_with("which file"))
+        });
+        let Some(opacity) = runs_unknown else { return };
+        let index = opacity.command.unwrap_or(0);
+        let cwd = self
+            .facts
+            .commands
+            .get(index)
+            .and_then(|fact| fact.cwd.clone());
+        let state = State::new(cwd.as_deref());
+        self.scan(text, Some(Origin::Offset(0)), &state, Certain::Strict);
+    }
+
+    /// Commands under a name that was given to others: what they are put together.
+    pub(super) fn scan_renamed(&mut self) {
+        let renames = std::mem::take(&mut self.renames);
+        let mut found = Vec::new();
+        for (name, words) in &renames {
+            for (index, fact) in self.facts.commands.iter().enumerate() {
+                if fact.program.written == *name && found.len() < MAX_CANDIDATES {
+                    let rest = fact.argv.iter().skip(1).map(crate::Word::display);
+                    let text: Vec<String> = [words.clone()].into_iter().chain(rest).collect();
+                    found.push((index, text.join(" ")));
+                }
+            }
+        }
+        for (index, text) in found {
+            self.scan_opaque(&text, index);
+        }
+    }
+
     /// Scans shell text that could not be read: hits in command position count.
     pub(super) fn scan_unread(&mut self, text: &str, origin: Origin, state: &State) {
-        self.scan(text, Some(origin), state, true);
+        self.scan(text, Some(origin), state, Certain::CommandPosition);
     }
 
     /// Scans code in another language, or a file.
@@ -76,7 +125,7 @@ impl Reader<'_> {
             .get(index)
             .and_then(|fact| fact.cwd.clone());
         let state = State::new(cwd.as_deref());
-        self.scan(text, Some(Origin::Fixed(span)), &state, false);
+        self.scan(text, Some(Origin::Fixed(span)), &state, Certain::Nothing);
     }
 
     /// Looks in code given inline for strings that are paths no tool may touch.
@@ -107,10 +156,11 @@ impl Reader<'_> {
         }
     }
 
-    fn scan(&mut self, text: &str, origin: Option<Origin>, state: &State, command_position: bool) {
+    fn scan(&mut self, text: &str, origin: Option<Origin>, state: &State, certain: Certain) {
         if self.texts > 4 {
             return;
         }
+        let command_position = certain == Certain::CommandPosition;
         let mut seen = Vec::new();
         for (start, candidate) in candidates(text, command_position) {
             if self.facts.findings.len() >= MAX_FINDINGS {
@@ -120,6 +170,9 @@ impl Reader<'_> {
                 continue;
             }
             seen.push(candidate);
+            if certain == Certain::Strict && self.was_read(start, candidate) {
+                continue;
+            }
             let span = match origin {
                 Some(Origin::Offset(offset)) => Span {
                     start: offset + start,
@@ -147,6 +200,37 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+impl Reader<'_> {
+    /// The strict reading has this very command, in its own place.
+    fn was_read(&self, start: usize, candidate: &str) -> bool {
+        let mut words = candidate.split_ascii_whitespace();
+        let (Some(program), argument) = (words.next(), words.next()) else {
+            return false;
+        };
+        self.facts.commands.iter().any(|fact| {
+            let same = |argument: &str| {
+                fact.argv
+                    .get(1)
+                    .is_some_and(|word| word.display() == argument)
+            };
+            (fact.span.start..fact.span.end).contains(&start)
+                && fact.program.written == program
+                && (fact.span.start == start || argument.is_none_or(same))
+        })
+    }
+}
+
+/// What is certain of a text that is scanned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Certain {
+    /// What stands in command position would run.
+    CommandPosition,
+    /// The strict reading has its commands; what else stands there may run.
+    Strict,
+    /// Nothing.
+    Nothing,
 }
 
 /// Reads one candidate by itself, without looking into what it nests.
@@ -202,7 +286,7 @@ fn candidates(text: &str, command_position: bool) -> Vec<(usize, &str)> {
         &['\n', ';', '&', '|', '(', ')', '`', '{', '}']
     } else {
         &[
-            '\n', ';', '&', '|', '(', ')', '`', '{', '}', '"', '\'', ',', '[', ']',
+            '\n', ';', '&', '|', '(', ')', '`', '{', '}', '"', '\'', ',', '[', ']', '!',
         ]
     };
     for piece in text.split(separators) {
@@ -210,7 +294,7 @@ fn candidates(text: &str, command_position: bool) -> Vec<(usize, &str)> {
             break;
         }
         let offset = piece.as_ptr() as usize - text.as_ptr() as usize;
-        if let Some(candidate) = candidate(piece)
+        if let Some(candidate) = candidate(piece, command_position)
             && candidate.len() <= MAX_CANDIDATE
         {
             let within = candidate.as_ptr() as usize - piece.as_ptr() as usize;
@@ -224,7 +308,7 @@ fn candidates(text: &str, command_position: bool) -> Vec<(usize, &str)> {
                 break;
             }
             if line.contains(['"', '\''])
-                && let Some(candidate) = candidate(line)
+                && let Some(candidate) = candidate(line, command_position)
                 && candidate.len() <= MAX_CANDIDATE
             {
                 let offset = candidate.as_ptr() as usize - text.as_ptr() as usize;
@@ -236,7 +320,7 @@ fn candidates(text: &str, command_position: bool) -> Vec<(usize, &str)> {
 }
 
 /// The command in a stretch: behind keywords and assignments, when its program is on the list.
-fn candidate(piece: &str) -> Option<&str> {
+fn candidate(piece: &str, command_position: bool) -> Option<&str> {
     let mut rest = piece.trim();
     for _ in 0..8 {
         let word = rest.split_ascii_whitespace().next()?;
@@ -247,6 +331,7 @@ fn candidate(piece: &str) -> Option<&str> {
             return Some(rest);
         }
         let skip = SKIPPED.contains(&word)
+            || (!command_position && PRINTS.contains(&word))
             || word
                 .split_once('=')
                 .is_some_and(|(name, _)| super::expand::is_name(name));

@@ -83,6 +83,8 @@ pub fn read_dialect(dialect: Dialect, command: &str, cwd: &Path, cx: &FactContex
         Dialect::Bash => {
             reader.text(command, Origin::Offset(0), state);
             reader.uncalled_functions();
+            reader.scan_renamed();
+            reader.scan_for_unknown_code(command);
         }
         Dialect::PowerShell | Dialect::Cmd => {
             let span = Span {

@@ -222,6 +222,24 @@ impl Reader<'_> {
                     inner.export(&assignment.name);
                 }
                 let lines = appended.then(|| self.lines_of(input.feeder)).flatten();
+                let mut argv = argv.as_slice();
+                if self.is_env(index)
+                    && let [dash, rest @ ..] = argv
+                    && dash.as_literal() == Some("-")
+                {
+                    // `env - A=b command` is `env -i A=b command`.
+                    let assigns = |word: &&Word| word.literal_prefix().contains('=');
+                    let assigned: Vec<&Word> = rest.iter().take_while(assigns).collect();
+                    for word in &assigned {
+                        let name = word.literal_prefix().split('=').next().unwrap_or("");
+                        inner.set(
+                            name,
+                            Value::Scalar(Rc::new(vec![values::unknown(name, Kind::Any)])),
+                        );
+                        inner.export(name);
+                    }
+                    argv = rest.get(assigned.len()..).unwrap_or_default();
+                }
                 let argv: Vec<Text> = argv
                     .iter()
                     .map(|word| self.as_written(index, self.recall(word)))
@@ -323,10 +341,19 @@ impl Reader<'_> {
         }
     }
 
+    fn is_env(&self, index: usize) -> bool {
+        let fact = self.facts.commands.get(index);
+        fact.and_then(|fact| fact.program.name.as_deref()) == Some("env")
+    }
+
     fn code_operand(&mut self, index: usize, word: &Word, input: &Input, state: &State) {
         self.add_effect(index, Effect::RunsCode);
         self.note_remote(index, word, input);
         let text = self.recall(word);
+        if let Some(code) = self.process_output(&text) {
+            // What it runs is scanned like any text whose reader may be another language.
+            self.scan_opaque(&code, index);
+        }
         if values::as_literal(&text)
             .is_some_and(|text| matches!(text, "/dev/stdin" | "/dev/fd/0" | "-"))
         {
@@ -409,6 +436,10 @@ impl Reader<'_> {
         inner.environment = state.environment.clone();
         inner.environment.exports_all = false;
         inner.positional = None;
+        if let Some((zero, operands)) = self.operands_behind(index, text) {
+            inner.zero = zero.map(Rc::new);
+            inner.positional = Some(Rc::new(operands));
+        }
         inner.all_unknown = state.all_unknown;
         for (name, value) in state.all_assigned() {
             // Whether it is exported is not followed.
@@ -476,6 +507,31 @@ impl Reader<'_> {
             .get(index)
             .is_some_and(|fact| fact.argv.iter().any(|word| word.display() == shown));
         if stands { rest } else { text }
+    }
+
+    /// `$0` and `$1 …` of the text that a shell was given with `-c`: the words behind it.
+    fn operands_behind(&self, index: usize, text: &Word) -> Option<(Option<Text>, Vec<Text>)> {
+        let fact = self.facts.commands.get(index)?;
+        let shells = ["bash", "rbash", "sh", "dash", "ash", "zsh", "ksh"];
+        let name = fact.program.name.as_deref()?;
+        let is_text = |word: &Word| word.parts == text.parts;
+        if !shells.contains(&name)
+            || self.scope.appended
+            || fact.argv.iter().filter(|word| is_text(word)).count() != 1
+        {
+            return None;
+        }
+        let at = fact.argv.iter().position(is_text)?;
+        let mut words = fact.argv.iter().skip(at + 1).map(|word| self.recall(word));
+        let zero = words.next();
+        let operands: Vec<Text> = words.collect();
+        let uncertain = |text: &Text| {
+            values::may_split(text) || text.iter().any(|part| matches!(part, Part::Glob(_)))
+        };
+        if zero.iter().chain(&operands).any(uncertain) {
+            return None;
+        }
+        Some((zero, operands))
     }
 
     /// Which language the shell of the command at `index` reads.
@@ -618,6 +674,20 @@ impl Reader<'_> {
         } else {
             Kind::Benign
         };
+        if !output {
+            let text = match super::printed::printed(self, list, written, first, state) {
+                Part::Literal(text) => Some(text),
+                _ => None,
+            };
+            let known = self
+                .processes
+                .entry(written.to_owned())
+                .or_insert_with(|| text.clone());
+            if *known != text {
+                // The same words print something else elsewhere.
+                *known = None;
+            }
+        }
         Part::Unknown {
             written: written.to_owned(),
             kind,

@@ -141,6 +141,9 @@ impl Reader<'_> {
                 None => vec![vec![listed(written, Kind::Any)]],
             };
         }
+        if let (Some(zero), "0") = (&state.zero, name) {
+            return vec![zero.to_vec()];
+        }
         if matches!(name, "-" | "_" | "0") {
             return vec![vec![unknown(
                 written,

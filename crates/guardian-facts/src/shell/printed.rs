@@ -57,7 +57,12 @@ pub(super) fn printed(
         .all(|redirect| redirect.kind != RedirectKind::Truncate || redirect.inert);
     let words: Option<Vec<&str>> = fact.argv.iter().map(crate::Word::as_literal).collect();
     let piped = statement.first.stages.len() > 1;
+    let silent = fact.redirects.is_empty();
     match words.as_deref() {
+        Some(words) if !piped && silent && spoken(words).is_some() => {
+            let text = spoken(words).unwrap_or_default();
+            Part::Literal(text.trim_end_matches('\n').to_owned())
+        }
         Some(["pwd"] | ["pwd", "-L"]) if !piped && quiet => {
             match state.cwd.as_ref().and_then(|cwd| cwd.to_str()) {
                 Some(cwd) => Part::Literal(cwd.to_owned()),
@@ -86,6 +91,28 @@ pub(super) fn printed(
         Some(words) if prints_integer(words, fact, piped) => general(Kind::Integer),
         _ => general(kind),
     }
+}
+
+/// What `echo` and `printf` print of words that mean the same to every shell.
+pub(super) fn spoken(words: &[&str]) -> Option<String> {
+    let plain = |word: &&str| !word.contains('\\');
+    match words {
+        ["echo", rest @ ..] if rest.iter().all(plain) => match rest {
+            ["-n", rest @ ..] if !begins_with_dash(rest) => Some(rest.join(" ")),
+            rest if !begins_with_dash(rest) => Some(rest.join(" ") + "\n"),
+            _ => None,
+        },
+        ["printf", "%s", text] => Some((*text).to_owned()),
+        ["printf", "%s\\n", text] => Some(format!("{text}\n")),
+        ["printf", text] if !text.contains(['%', '\\']) && !text.starts_with('-') => {
+            Some((*text).to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn begins_with_dash(words: &[&str]) -> bool {
+    words.first().is_some_and(|word| word.starts_with('-'))
 }
 
 /// `mktemp -u` makes nothing.

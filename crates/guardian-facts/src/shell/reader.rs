@@ -118,6 +118,10 @@ pub(super) struct Reader<'a> {
     pub(super) kinds: BTreeMap<String, Kind>,
     /// What unknown parts stand for, by their written text; `None` where that has no bound.
     pub(super) bounds: BTreeMap<String, Option<super::outputs::Bound>>,
+    /// What process substitutions print, by their written text; `None` where it is not known.
+    pub(super) processes: BTreeMap<String, Option<String>>,
+    /// Other names for commands, with the words that they stand for (aliases, `hash -p`).
+    pub(super) renames: Vec<(String, String)>,
     /// Names of which an outer value may show again: unset by a callee, or assigned past a local.
     pub(super) revealed: BTreeSet<String>,
     /// Names that stand as assignments in front of a command in progress.
@@ -161,6 +165,8 @@ impl<'a> Reader<'a> {
             tool_versions: BTreeMap::new(),
             kinds: BTreeMap::new(),
             bounds: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            renames: Vec::new(),
             revealed: BTreeSet::new(),
             prefixed: Vec::new(),
             trapped: BTreeSet::new(),
@@ -305,6 +311,14 @@ impl<'a> Reader<'a> {
                 *known = (*known).max(*kind);
             }
         }
+    }
+
+    /// What the process substitution that a field names prints, where it is known.
+    pub(super) fn process_output(&self, text: &[Part]) -> Option<String> {
+        let [Part::Literal(_), Part::Unknown { written, .. }] = text else {
+            return None;
+        };
+        self.processes.get(written)?.clone()
     }
 
     /// A word of facts as a field again.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::control::Flow;
 use super::reader::{Input, Reader};
 use super::redirects::Redirects;
-use super::syntax::{ArgumentNode, AssignedNode, AssignmentNode, Command};
+use super::syntax::{ArgumentNode, AssignedNode, AssignmentNode, Command, Piece};
 use super::values::{self, Kind, Part, State, Text, Value, may_split, to_word};
 use crate::command::{Invocation, Stdin};
 use crate::{
@@ -200,6 +200,14 @@ impl Reader<'_> {
         }
         if node.subscript.is_some() {
             if lasting {
+                if let (true, Value::Scalar(text), Some([Piece::Text(key)])) = (
+                    matches!(node.name.as_str(), "BASH_ALIASES" | "BASH_CMDS"),
+                    &value,
+                    node.subscript.as_deref(),
+                ) && let Some(text) = values::as_literal(text)
+                {
+                    self.renames.push((key.clone(), text.to_owned()));
+                }
                 self.set_element(&node.name, state);
             }
         } else if lasting {

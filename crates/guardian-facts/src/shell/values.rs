@@ -202,6 +202,8 @@ pub(super) struct State {
     pub(super) all_unknown: bool,
     /// `$1 …`; `None` when unknown.
     pub(super) positional: Option<Rc<Vec<Text>>>,
+    /// `$0`; `None` when unknown.
+    pub(super) zero: Option<Rc<Text>>,
     pub(super) cwd: Option<Rc<Path>>,
     /// The working directory is a fresh one that `mktemp` made.
     pub(super) cwd_is_temporary: bool,
@@ -230,6 +232,7 @@ impl State {
             variables: Rc::default(),
             all_unknown: false,
             positional: Some(Rc::default()),
+            zero: None,
             cwd: cwd.map(Rc::from),
             cwd_is_temporary: false,
             possible_cwds: Rc::default(),
@@ -249,6 +252,7 @@ impl State {
         self.all_unknown = true;
         self.positional = None;
         self.lose_cwd();
+        self.zero = None;
         self.splits_unknown = true;
     }
 
@@ -336,6 +340,9 @@ impl State {
     }
 
     fn put(&mut self, name: &str, value: Value) {
+        if name == "BASH_ARGV0" {
+            self.zero = None;
+        }
         let full = self.variables.len() >= bounds::MAX_VARIABLES;
         let long = match &value {
             Value::Scalar(text) => length(text) > bounds::MAX_VALUE,
@@ -417,6 +424,11 @@ impl State {
             all_unknown: self.all_unknown || other.all_unknown,
             positional: if self.positional == other.positional {
                 self.positional
+            } else {
+                None
+            },
+            zero: if self.zero == other.zero {
+                self.zero
             } else {
                 None
             },

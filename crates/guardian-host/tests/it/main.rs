@@ -24,4 +24,5 @@ mod session_policy;
 mod suggestions;
 mod support;
 mod targets;
+mod unknown_words;
 mod walks;

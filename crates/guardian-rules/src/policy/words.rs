@@ -118,7 +118,9 @@ impl CommandPattern {
         if program == Certainty::No {
             return Certainty::No;
         }
-        let args = command.argv.get(1..).unwrap_or(&[]);
+        // A program that may be several words may bring those of the pattern with it.
+        let known = usize::from(!command.argv.first().is_some_and(may_split));
+        let args = command.argv.get(known..).unwrap_or(&[]);
         if self.misses_first_word(args) {
             return Certainty::No;
         }
@@ -136,6 +138,19 @@ impl CommandPattern {
         };
         program.min(words).min(tail)
     }
+}
+
+/// The word may become several.
+fn may_split(word: &Word) -> bool {
+    word.parts.iter().any(|part| {
+        matches!(
+            part,
+            WordPart::Unknown {
+                may_split: true,
+                ..
+            }
+        )
+    })
 }
 
 fn threatens_word(pattern: &[TextGlob], word: &Word) -> Certainty {
@@ -194,6 +209,10 @@ fn places(
                     if reached[used] != Certainty::No {
                         let certainty = reached[used].min(matches(alternatives, word));
                         next[used + 1] = next[used + 1].max(certainty);
+                        if skip == Skip::Options && may_split(word) {
+                            // It may be the words of the following places too.
+                            next[used] = next[used].max(certainty);
+                        }
                     }
                 }
             }
@@ -348,6 +367,9 @@ fn is_program_path(rule: &str, program: &Program, roots: &RootPaths) -> bool {
 /// abbreviated. Unknown words may be any flag.
 pub(crate) fn has_flag(command: &CommandFact, flags: &[String]) -> Certainty {
     let mut best = Certainty::No;
+    if command.argv.first().is_some_and(may_split) {
+        best = Certainty::Possible;
+    }
     for word in command.argv.iter().skip(1) {
         let certainty = match word.as_literal() {
             Some(text) => flags.iter().any(|flag| is_flag(text, flag)).into(),
