@@ -2,6 +2,7 @@
 //! its artifact, and the rollback.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use guardian_store::{
@@ -11,7 +12,7 @@ use guardian_store::{
 };
 use guardian_tools::{
     ChangeBefore, ChangeRecord, FailureCode, Hunk, LineKind, RestoreTo, RollbackOutcome,
-    RollbackRequest, RootKind, SnapshotSink, ToolFailure, rollback,
+    RollbackRequest, RootKind, SnapshotSink, ToolFailure, UpcomingChange, rollback,
 };
 use serde_json::{Value, json};
 
@@ -21,27 +22,106 @@ use crate::gate::Passage;
 use crate::host::Host;
 use crate::sessions::random_id;
 
-/// Keeps the bytes from before one mutation.
+/// Keeps the bytes from before one mutation, and notes that it is about to be made.
 pub(crate) struct SnapshotKeeper {
     store: Store,
     session: SessionId,
+    /// Of the change, should one be made.
+    id: String,
+    turn: Option<String>,
+    tool_call: String,
     kept: Mutex<Option<BlobId>>,
+    noted: AtomicBool,
 }
 
 impl SnapshotKeeper {
-    pub(crate) fn new(store: Store, session: SessionId) -> Self {
-        Self {
+    pub(crate) fn new(store: Store, passage: &Passage) -> Result<Self, HostError> {
+        Ok(Self {
             store,
-            session,
+            session: passage.session_id()?,
+            id: random_id("c")?,
+            turn: passage.request.turn_id.clone(),
+            tool_call: passage.request.tool_call_id.clone(),
             kept: Mutex::default(),
+            noted: AtomicBool::new(false),
+        })
+    }
+
+    /// The change was not made: what was noted of it goes. Blocking.
+    pub(crate) fn forget(&self) {
+        if !self.noted.load(Ordering::Relaxed) {
+            return;
+        }
+        let dropped = self
+            .store
+            .drop_pending_change(&self.session, &self.id, None);
+        if let Err(error) = dropped {
+            // Settled by the next owner of the session.
+            tracing::warn!(%error, "a change that was not made stays noted");
         }
     }
 
-    /// What was kept, if anything.
-    pub(crate) fn into_kept(self) -> Option<BlobId> {
-        self.kept
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn snapshot(&self, change: &UpcomingChange) -> NewSnapshot {
+        let (status, before_mode, created_directories) = match &change.before {
+            ChangeBefore::Absent {
+                created_directories,
+            } => (ChangeStatus::Added, None, created_directories.clone()),
+            ChangeBefore::Bytes { mode, .. } => (ChangeStatus::Modified, Some(*mode), Vec::new()),
+        };
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        NewSnapshot {
+            id: self.id.clone(),
+            turn: self.turn.clone(),
+            tool_call: self.tool_call.clone(),
+            path: PathBuf::from(&change.path),
+            target: change.canonical.clone(),
+            operation: match change.operation {
+                guardian_tools::ChangeOperation::Write => ChangeOperation::Write,
+                guardian_tools::ChangeOperation::Edit => ChangeOperation::Edit,
+            },
+            status,
+            additions: 0,
+            deletions: 0,
+            hunks: Vec::new(),
+            binary: false,
+            truncated: true,
+            reversible: change.reversible,
+            before: kept.clone(),
+            before_mode,
+            after_hash: Some(change.after_hash.clone()),
+            created_directories,
+        }
+    }
+
+    /// The record of a change that was made; `None` outside the workspace, where changes leave
+    /// none.
+    pub(crate) fn pending_change(&self, change: ChangeRecord) -> Option<PendingChange> {
+        if change.root != RootKind::Workspace {
+            return None;
+        }
+        let upcoming = UpcomingChange {
+            path: change.path,
+            canonical: change.canonical,
+            operation: change.operation,
+            before: change.before,
+            after_hash: change.after_hash,
+            reversible: change.reversible,
+        };
+        let snapshot = NewSnapshot {
+            additions: change.additions as u64,
+            deletions: change.deletions as u64,
+            hunks: change.hunks.into_iter().map(hunk).collect(),
+            binary: change.binary,
+            truncated: change.truncated,
+            ..self.snapshot(&upcoming)
+        };
+        let artifact = NewArtifact {
+            path: snapshot.path.clone(),
+            kind: ArtifactKind::File,
+            bytes: change.bytes,
+            sha256: change.after_sha256,
+        };
+        Some(PendingChange { snapshot, artifact })
     }
 }
 
@@ -57,6 +137,15 @@ impl SnapshotSink for SnapshotKeeper {
             Err(error) => Err(error.to_string()),
         }
     }
+
+    fn about_to_change(&self, change: &UpcomingChange) -> Result<(), String> {
+        let snapshot = self.snapshot(change);
+        self.store
+            .note_pending_change(&self.session, &snapshot)
+            .map_err(|error| error.to_string())?;
+        self.noted.store(true, Ordering::Relaxed);
+        Ok(())
+    }
 }
 
 /// What a mutation of the workspace leaves in the store, with its closing audit row.
@@ -65,53 +154,7 @@ pub(crate) struct PendingChange {
     pub(crate) artifact: NewArtifact,
 }
 
-/// The record of a change; `None` outside the workspace, where changes leave none.
-pub(crate) fn pending_change(
-    passage: &Passage,
-    change: ChangeRecord,
-    kept: Option<BlobId>,
-) -> Result<Option<PendingChange>, HostError> {
-    if change.root != RootKind::Workspace {
-        return Ok(None);
-    }
-    let (status, before_mode, created_directories) = match change.before {
-        ChangeBefore::Absent {
-            created_directories,
-        } => (ChangeStatus::Added, None, created_directories),
-        ChangeBefore::Bytes { mode, .. } => (ChangeStatus::Modified, Some(mode), Vec::new()),
-    };
-    let snapshot = NewSnapshot {
-        id: random_id("c")?,
-        turn: passage.request.turn_id.clone(),
-        tool_call: passage.request.tool_call_id.clone(),
-        path: PathBuf::from(&change.path),
-        target: change.canonical,
-        operation: match change.operation {
-            guardian_tools::ChangeOperation::Write => ChangeOperation::Write,
-            guardian_tools::ChangeOperation::Edit => ChangeOperation::Edit,
-        },
-        status,
-        additions: change.additions as u64,
-        deletions: change.deletions as u64,
-        hunks: change.hunks.into_iter().map(hunk).collect(),
-        binary: change.binary,
-        truncated: change.truncated,
-        reversible: change.reversible,
-        before: kept,
-        before_mode,
-        after_hash: Some(change.after_hash),
-        created_directories,
-    };
-    let artifact = NewArtifact {
-        path: snapshot.path.clone(),
-        kind: ArtifactKind::File,
-        bytes: change.bytes,
-        sha256: change.after_sha256,
-    };
-    Ok(Some(PendingChange { snapshot, artifact }))
-}
-
-fn hunk(hunk: Hunk) -> DiffHunk {
+pub(crate) fn hunk(hunk: Hunk) -> DiffHunk {
     let line = |line: guardian_tools::HunkLine| match line.kind {
         LineKind::Context => DiffLine::Context(line.text),
         LineKind::Add => DiffLine::Added(line.text),

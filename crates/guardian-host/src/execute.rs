@@ -21,7 +21,7 @@ use guardian_tools::{
 };
 
 use crate::admission::Slot;
-use crate::changes::{SnapshotKeeper, pending_change};
+use crate::changes::SnapshotKeeper;
 use crate::error::{ErrorCode, HostError};
 use crate::events::Event;
 use crate::gate::{BodyCancel, Passage, aborted};
@@ -80,10 +80,13 @@ impl Host {
             walk: Walk::of(&call, facts),
             ..self.file_body(passage, time).await?
         };
-        let keeper = SnapshotKeeper::new(self.store.clone(), passage.session_id()?);
-        let (ran, kept) = tokio::task::spawn_blocking(move || {
+        let keeper = SnapshotKeeper::new(self.store.clone(), passage)?;
+        let (ran, keeper) = tokio::task::spawn_blocking(move || {
             let ran = body.with_context(Some(&keeper), |context| run_file_tool(call, context));
-            (ran, keeper.into_kept())
+            if ran.is_err() {
+                keeper.forget();
+            }
+            (ran, keeper)
         })
         .await
         .map_err(|_| HostError::internal("the tool met a fault"))?;
@@ -92,7 +95,7 @@ impl Host {
                 let mut content = output.content;
                 self.emit_preview(passage, &content);
                 if let Some(change) = output.changed {
-                    passage.change = pending_change(passage, change, kept)?;
+                    passage.change = keeper.pending_change(change);
                 }
                 if let Some(change) = &passage.change {
                     content["review"] = self.change_view(&change.snapshot, false);

@@ -311,11 +311,11 @@ impl Host {
         if let Err(error) = self.store.sweep_grants() {
             tracing::warn!(%error, "expired grants could not be removed");
         }
-        if let Err(error) = self.store.sweep_blobs() {
-            tracing::warn!(%error, "kept bytes could not be swept");
-        }
         if let Err(error) = self.interrupt_orphans() {
             tracing::warn!(%error, "what an earlier host left open could not be ended");
+        }
+        if let Err(error) = self.store.sweep_blobs() {
+            tracing::warn!(%error, "kept bytes could not be swept");
         }
         let data_dir = &self.config.places.data_dir;
         let swept = sweep_pending(data_dir);

@@ -47,6 +47,7 @@ pub mod scratch;
 mod sessions;
 mod settings;
 mod tools_list;
+mod unfinished;
 pub mod wire;
 pub mod words;
 

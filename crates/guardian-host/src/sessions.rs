@@ -493,10 +493,14 @@ impl Host {
 }
 
 /// Ends what a process that went away left open: its turns do not block the session, its proposals
-/// are not answered, its delegates do not call.
+/// are not answered, its delegates do not call, the changes that it was making are on record.
 pub(crate) fn interrupt(store: &Store, lease: &Lease) -> Result<Vec<Proposal>, StoreError> {
     store.interrupt_turns(lease)?;
     store.interrupt_delegates(lease)?;
+    if let Err(error) = crate::unfinished::settle(store, lease) {
+        // They stay noted, and their bytes kept, for the next time.
+        tracing::warn!(%error, "changes that were interrupted could not be settled");
+    }
     store.interrupt_proposals(lease)
 }
 

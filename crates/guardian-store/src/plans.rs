@@ -383,7 +383,8 @@ impl Store {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT session_id FROM proposals WHERE status = 'pending' OR execution = 'running'
-                 UNION SELECT session_id FROM delegates WHERE closed_at IS NULL ORDER BY 1",
+                 UNION SELECT session_id FROM delegates WHERE closed_at IS NULL
+                 UNION SELECT session_id FROM pending_changes ORDER BY 1",
             )?;
             let mut rows = statement.query([])?;
             let mut sessions = Vec::new();

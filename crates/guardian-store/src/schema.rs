@@ -3,8 +3,14 @@
 use rusqlite_migration::{M, Migrations};
 
 /// All migrations, oldest first. The database's `user_version` is the number applied.
-pub(crate) const MIGRATIONS: &[M<'static>] =
-    &[M::up(V1), M::up(V2), M::up(V3), M::up(V4), M::up(V5)];
+pub(crate) const MIGRATIONS: &[M<'static>] = &[
+    M::up(V1),
+    M::up(V2),
+    M::up(V3),
+    M::up(V4),
+    M::up(V5),
+    M::up(V6),
+];
 
 pub(crate) fn migrations() -> Migrations<'static> {
     Migrations::from_slice(MIGRATIONS)
@@ -201,4 +207,16 @@ CREATE TABLE session_policies (
 /// Accepted project commands are rules in the user's policy file; this table was never written.
 const V5: &str = "
 DROP TABLE accepted_commands;
+";
+
+/// Changes that are about to be made, for the case that nobody lives to record them.
+const V6: &str = "
+CREATE TABLE pending_changes (
+    session_id      TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    id              TEXT NOT NULL,
+    turn_id         TEXT,
+    before_blob     TEXT REFERENCES blobs(hash),
+    change          TEXT NOT NULL,
+    PRIMARY KEY (session_id, id)
+) STRICT, WITHOUT ROWID;
 ";

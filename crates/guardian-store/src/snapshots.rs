@@ -5,6 +5,7 @@
 
 mod blobs;
 mod change;
+mod pending;
 mod stored;
 
 pub use blobs::{BlobId, Capture, DEFAULT_REVIEW_QUOTA_BYTES};

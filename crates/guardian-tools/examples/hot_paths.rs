@@ -17,7 +17,7 @@ use guardian_facts::{
 };
 use guardian_tools::{
     ClassesHidden, FileLimits, FileTags, Look, NeverCancelled, Permitted, RealProbe, Roots,
-    SeenFile, SnapshotSink, ToolContext, Vision, bind, run_file_tool,
+    SeenFile, SnapshotSink, ToolContext, UpcomingChange, Vision, bind, run_file_tool,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -196,6 +196,10 @@ struct KeepNothing;
 impl SnapshotSink for KeepNothing {
     fn keep(&self, _bytes: &[u8]) -> Result<String, String> {
         Ok("kept".to_owned())
+    }
+
+    fn about_to_change(&self, _change: &UpcomingChange) -> Result<(), String> {
+        Ok(())
     }
 }
 

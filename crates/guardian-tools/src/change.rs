@@ -3,14 +3,14 @@
 use std::os::fd::AsFd;
 
 use rustix::fs::Stat;
-use sha2::{Digest, Sha256};
 
 use crate::contained::{Contained, Place};
 use crate::context::{Look, ToolContext};
-use crate::diff::{Diff, diff};
+use crate::diff::{Diff, Hunk, diff};
+use crate::document::sha256_of;
 use crate::encoding::detect;
 use crate::file::read_whole;
-use crate::output::{ChangeBefore, ChangeOperation, ChangeRecord};
+use crate::output::{ChangeBefore, ChangeOperation, ChangeRecord, UpcomingChange};
 use crate::replace::{Expected, check_writable, create, replace};
 use crate::roots::RootKind;
 use crate::tag::{tag_of_bytes, tag_of_metadata};
@@ -113,11 +113,35 @@ pub(crate) fn apply(change: Change<'_>, cx: &ToolContext<'_>) -> Result<Changed,
         must_be_reversible,
     } = change;
     let kept = keep(place, &before, must_be_reversible, cx)?;
+    let after_hash = tag_of_bytes(&new);
+    let mut was = what_was(place, &before, &kept);
+    if let (RootKind::Workspace, Some(sink)) = (place.root(), cx.snapshots) {
+        let upcoming = UpcomingChange {
+            path: place.shown(),
+            canonical: place.canonical(),
+            operation,
+            before: was.clone(),
+            after_hash: after_hash.clone(),
+            reversible: kept.reversible,
+        };
+        sink.about_to_change(&upcoming).map_err(|why| {
+            ToolFailure::new(
+                FailureCode::ToolFailed,
+                format!(
+                    "`{}` was not changed: the change cannot be put on record ({why})",
+                    place.shown()
+                ),
+            )
+        })?;
+    }
     // The last moment at which an abort or the time limit leaves everything as it was.
     cx.check()?;
-    let mut created_directories = Vec::new();
     match (place.existing(), &before) {
-        (None, _) => created_directories = create(place, &new)?,
+        (None, _) => {
+            was = ChangeBefore::Absent {
+                created_directories: create(place, &new)?,
+            };
+        }
         (Some(existing), Before::Bytes { bytes: old, .. }) => {
             replace(place, existing, &Expected::Bytes(old), &new)?;
         }
@@ -127,7 +151,6 @@ pub(crate) fn apply(change: Change<'_>, cx: &ToolContext<'_>) -> Result<Changed,
         (Some(_), Before::Absent) => return Err(ToolFailure::stale(&place.shown())),
     }
     // The change is made: nothing from here on may turn it into a failure.
-    let after_hash = tag_of_bytes(&new);
     let tag = if new.len() as u64 <= cx.limits.hashed_bytes {
         after_hash.clone()
     } else {
@@ -140,24 +163,8 @@ pub(crate) fn apply(change: Change<'_>, cx: &ToolContext<'_>) -> Result<Changed,
         path: place.shown(),
         canonical: place.canonical(),
         operation,
-        before: match (&before, place.existing()) {
-            (Before::Bytes { bytes, .. }, Some(existing)) => ChangeBefore::Bytes {
-                key: kept.key,
-                hash: tag_of_bytes(bytes),
-                mode: existing.stat().st_mode & 0o7777,
-                bytes: bytes.len() as u64,
-            },
-            (Before::TooLarge(stat), Some(existing)) => ChangeBefore::Bytes {
-                key: None,
-                hash: tag_of_metadata(stat),
-                mode: existing.stat().st_mode & 0o7777,
-                bytes: u64::try_from(stat.st_size).unwrap_or(0),
-            },
-            _ => ChangeBefore::Absent {
-                created_directories,
-            },
-        },
-        after_sha256: hex(&Sha256::digest(&new)),
+        before: was,
+        after_sha256: sha256_of(&new),
         after_hash,
         bytes: new.len() as u64,
         additions: diff.additions,
@@ -172,6 +179,68 @@ pub(crate) fn apply(change: Change<'_>, cx: &ToolContext<'_>) -> Result<Changed,
         tag,
         notice: kept.notice,
     })
+}
+
+/// The state before the change, for its record.
+fn what_was(place: &Place, before: &Before, kept: &KeptCopy) -> ChangeBefore {
+    let Some(existing) = place.existing() else {
+        return ChangeBefore::Absent {
+            created_directories: place.missing_directories(),
+        };
+    };
+    let mode = existing.stat().st_mode & 0o7777;
+    match before {
+        Before::TooLarge(stat) => ChangeBefore::Bytes {
+            key: None,
+            hash: tag_of_metadata(stat),
+            mode,
+            bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        },
+        Before::Absent => ChangeBefore::Absent {
+            created_directories: Vec::new(),
+        },
+        Before::Bytes { bytes, .. } => ChangeBefore::Bytes {
+            key: kept.key.clone(),
+            hash: tag_of_bytes(bytes),
+            mode,
+            bytes: bytes.len() as u64,
+        },
+    }
+}
+
+/// What differs between two contents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Lines added.
+    pub additions: usize,
+    /// Lines removed.
+    pub deletions: usize,
+    /// The change as hunks; not redacted.
+    pub hunks: Vec<Hunk>,
+    /// Hunks were left out or cut.
+    pub truncated: bool,
+    /// One side is not text: there are no hunks.
+    pub binary: bool,
+}
+
+/// Compares what a file was (`None`: it did not exist) with what it is, as a [`ChangeRecord`] does.
+#[must_use]
+pub fn compare_contents(before: Option<&[u8]>, after: &[u8]) -> Comparison {
+    let before = match before {
+        None => Before::Absent,
+        Some(bytes) => Before::Bytes {
+            bytes: bytes.to_vec(),
+            tag: String::new(),
+        },
+    };
+    let (diff, binary) = compare(&before, after);
+    Comparison {
+        additions: diff.additions,
+        deletions: diff.deletions,
+        hunks: diff.hunks,
+        truncated: diff.truncated,
+        binary,
+    }
 }
 
 struct KeptCopy {
@@ -264,8 +333,4 @@ pub(crate) fn compare(before: &Before, new: &[u8]) -> (Diff, bool) {
         (Some(old), Some(new)) => (diff(&old, &new), false),
         _ => (Diff::default(), true),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -247,6 +247,16 @@ impl Place {
             || root.kind == RootKind::Scratch
     }
 
+    /// The directories that do not exist yet, outermost first.
+    pub(crate) fn missing_directories(&self) -> Vec<PathBuf> {
+        let mut path = self.directory.canonical();
+        let below = |name| {
+            path.push(name);
+            path.clone()
+        };
+        self.missing.iter().map(below).collect()
+    }
+
     /// Absolute canonical path of the file.
     #[must_use]
     pub fn canonical(&self) -> PathBuf {

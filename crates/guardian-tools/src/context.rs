@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use guardian_facts::classes::Hiding;
 
 use crate::ToolFailure;
+use crate::output::UpcomingChange;
 
 /// Limits of the file tools (SPEC §9). Values come from the configuration; [`Self::spec`] is what
 /// the specification says.
@@ -125,6 +126,14 @@ pub trait SnapshotSink: Send + Sync {
     /// Why they could not be kept (quota, disk), in words for a notice. The change then goes on
     /// with `reversible: false`.
     fn keep(&self, bytes: &[u8]) -> Result<String, String>;
+
+    /// Notes a change of the workspace that is about to be made, so that it is on record even when
+    /// this process does not live to say that it was made. Called after [`Self::keep`], before the
+    /// disk changes; the change may still fail or be aborted then.
+    ///
+    /// # Errors
+    /// Why it could not be noted. The change is not made then.
+    fn about_to_change(&self, change: &UpcomingChange) -> Result<(), String>;
 }
 
 /// Which files an implicit walk leaves out, whatever the ignore files say (SPEC §3: secret files

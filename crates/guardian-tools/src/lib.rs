@@ -54,6 +54,7 @@ mod window;
 mod write;
 
 pub use bind::{Binding, Bound, BoundContent, BoundInput, BoundTarget, Permitted, bind};
+pub use change::{Comparison, compare_contents};
 pub use contained::{Contained, ContainedKind, Place};
 pub use context::{
     Cancel, FileLimits, FileTags, HiddenFiles, HiddenNames, Look, NeverCancelled, NothingHidden,
@@ -69,7 +70,7 @@ pub use failure::{FailureCode, ToolFailure};
 pub use guardian_facts::classes::Hiding;
 pub use hidden::ClassesHidden;
 pub use open::{Capabilities, Feature, Step, StepWatch, Unwatched};
-pub use output::{ChangeBefore, ChangeOperation, ChangeRecord, ToolOutput};
+pub use output::{ChangeBefore, ChangeOperation, ChangeRecord, ToolOutput, UpcomingChange};
 pub use pending::{SweepReport, sweep_pending};
 pub use preview::{ChangePreview, preview};
 pub use probe::RealProbe;

@@ -56,6 +56,23 @@ pub enum ChangeBefore {
     },
 }
 
+/// A change of the workspace that is about to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpcomingChange {
+    /// As shown in results.
+    pub path: String,
+    /// The file that will be changed.
+    pub canonical: PathBuf,
+    /// By which tool.
+    pub operation: ChangeOperation,
+    /// What it is now. Of a new file, the directories that may have to be made.
+    pub before: ChangeBefore,
+    /// BLAKE3 of the new content, lower-case hex.
+    pub after_hash: String,
+    /// A rollback will be possible.
+    pub reversible: bool,
+}
+
 /// The record of one successful change, for review, rollback and artifacts (SPEC §11). Made for
 /// every root; the host keeps those of the workspace.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 
 use guardian_host::rules::SessionPermissionMode;
-use guardian_host::store::{AuditEvent, AuditFilter, Store, StoreOptions};
+use guardian_host::store::{
+    AuditEvent, AuditFilter, Capture, ChangeOperation, ChangeStatus, NewSnapshot, SessionId, Store,
+    StoreOptions,
+};
 use guardian_host::{ErrorCode, Host, NoEvents, ToolOutcome, ToolRequest};
 use guardian_testkit::ProjectFixture;
 use serde_json::{Value, json};
@@ -239,4 +242,141 @@ async fn a_starting_host_removes_the_temporary_file_of_a_killed_one() {
     let host = host(&fixture, SessionPermissionMode::Auto, Arc::new(NoEvents)).await;
     assert!(!fixture.workspace().join(name).exists());
     host.shutdown().await;
+}
+
+/// A change as a host notes it before it is made.
+fn noted(store: &Store, fixture: &ProjectFixture, name: &str, before: Option<&[u8]>) {
+    let session = SessionId::new("s").unwrap();
+    let before = before.map(
+        |bytes| match store.capture_before(&session, bytes).unwrap() {
+            Capture::Kept(id) => id,
+            Capture::OverQuota => panic!("over quota"),
+        },
+    );
+    let change = NewSnapshot {
+        id: format!("c-{name}"),
+        turn: None,
+        tool_call: name.to_owned(),
+        path: name.into(),
+        target: fixture.workspace().canonicalize().unwrap().join(name),
+        operation: ChangeOperation::Write,
+        status: match before {
+            Some(_) => ChangeStatus::Modified,
+            None => ChangeStatus::Added,
+        },
+        additions: 0,
+        deletions: 0,
+        hunks: Vec::new(),
+        binary: false,
+        truncated: true,
+        reversible: true,
+        before,
+        before_mode: Some(0o644),
+        after_hash: Some(blake3::hash(b"NEW\n").to_hex().to_string()),
+        created_directories: Vec::new(),
+    };
+    store.note_pending_change(&session, &change).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_of_a_killed_host_are_settled_by_what_is_on_the_disk() {
+    let fixture = ProjectFixture::new().unwrap();
+    let first = host(&fixture, SessionPermissionMode::Auto, Arc::new(NoEvents)).await;
+    first.shutdown().await;
+    drop(first);
+    let store = Store::open(StoreOptions::new(fixture.data())).unwrap();
+    for (name, before, now) in [
+        ("made", Some("OLD\n"), Some("NEW\n")),
+        ("not-made", Some("OLD\n"), Some("OLD\n")),
+        ("unclear", Some("OLD\n"), Some("MINE\n")),
+        ("added", None, Some("NEW\n")),
+        ("not-added", None, None),
+    ] {
+        noted(&store, &fixture, name, before.map(str::as_bytes));
+        if let Some(now) = now {
+            fixture.write(name, now).unwrap();
+        }
+    }
+    drop(store);
+
+    let host = Host::open(config(&fixture), Arc::new(NoEvents))
+        .await
+        .unwrap();
+    let listed = host.list_changes("s").await.unwrap();
+    let mut ids: Vec<_> = listed
+        .iter()
+        .map(|change| change["snapshotId"].as_str().unwrap())
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["c-added", "c-made", "c-unclear"]);
+    let made = listed
+        .iter()
+        .find(|change| change["snapshotId"] == "c-made")
+        .unwrap();
+    assert_eq!(
+        (&made["additions"], &made["deletions"]),
+        (&json!(1), &json!(1))
+    );
+    for (id, status) in [
+        ("c-made", "rolledBack"),
+        ("c-added", "rolledBack"),
+        ("c-unclear", "conflict"),
+    ] {
+        assert_eq!(
+            host.rollback_change("s", id).await.unwrap().status,
+            status,
+            "{id}"
+        );
+    }
+    let read = |name: &str| std::fs::read_to_string(fixture.workspace().join(name)).ok();
+    assert_eq!(read("made").as_deref(), Some("OLD\n"));
+    assert_eq!(read("unclear").as_deref(), Some("MINE\n"));
+    assert_eq!(read("added"), None);
+    let artifacts = host.list_artifacts("s").await.unwrap();
+    assert_eq!(artifacts.len(), 2);
+    host.shutdown().await;
+    drop(host);
+    let store = Store::open(StoreOptions::new(fixture.data())).unwrap();
+    let filter = AuditFilter {
+        event: Some(AuditEvent::Interrupted),
+        ..AuditFilter::newest()
+    };
+    let rows = store.query_audit(&filter).unwrap().rows;
+    let mut said: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let detail = row.entry.detail.as_ref().unwrap();
+            (
+                row.entry.tool_call.clone().unwrap(),
+                detail["change"].as_str().unwrap().to_owned(),
+            )
+        })
+        .collect();
+    said.sort_unstable();
+    let expected = [
+        ("added", "made"),
+        ("made", "made"),
+        ("not-added", "not-made"),
+        ("not-made", "not-made"),
+        ("unclear", "unclear"),
+    ];
+    assert_eq!(
+        said,
+        expected.map(|(call, word)| (call.to_owned(), word.to_owned()))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_ended_leaves_nothing_to_settle() {
+    let fixture = ProjectFixture::new().unwrap();
+    fixture.write("a.txt", "one\n").unwrap();
+    let mut turn = Turn::begin(&fixture).await;
+    assert!(turn.edit("a.txt", "one", "two").await.ok);
+    let closed = json!({"path": "a.txt/b", "content": "x"});
+    assert!(!turn.call("Write", closed).await.ok);
+    turn.host.shutdown().await;
+    drop(turn);
+    let store = Store::open(StoreOptions::new(fixture.data())).unwrap();
+    let lease = store.lease(&SessionId::new("s").unwrap()).unwrap();
+    assert_eq!(store.pending_changes(&lease).unwrap(), []);
 }

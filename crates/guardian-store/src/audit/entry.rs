@@ -25,6 +25,8 @@ pub enum AuditEvent {
     Policy,
     /// A person overruled an automatic reviewer's denial.
     Overruled,
+    /// A call whose host died while it ran was settled by the next one (`detail.change`).
+    Interrupted,
     /// A rollback.
     Rollback,
     /// A call was turned away for lack of room.
@@ -58,6 +60,7 @@ const NAMES: &[(AuditEvent, &str)] = &[
     (AuditEvent::Revoke, "revoke"),
     (AuditEvent::Policy, "policy"),
     (AuditEvent::Overruled, "overruled"),
+    (AuditEvent::Interrupted, "interrupted"),
     (AuditEvent::Rollback, "rollback"),
     (AuditEvent::Overload, "overload"),
     (AuditEvent::Session, "session"),

@@ -188,13 +188,14 @@ impl Store {
     }
 }
 
-/// Deletes the rows and files of blobs that no snapshot and no hold names.
+/// Deletes the rows and files of blobs that no snapshot, no pending change and no hold names.
 pub(crate) fn drop_unnamed_blobs(
     connection: &Connection,
     directory: &std::path::Path,
 ) -> Result<usize, StoreError> {
     let mut statement = connection.prepare_cached(
         "DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM snapshots WHERE before_blob = blobs.hash)
+         AND NOT EXISTS (SELECT 1 FROM pending_changes WHERE before_blob = blobs.hash)
          AND NOT EXISTS (SELECT 1 FROM blob_holds WHERE blob_holds.hash = blobs.hash) RETURNING hash",
     )?;
     let unnamed: Vec<String> = statement

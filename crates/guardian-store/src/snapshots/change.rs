@@ -6,6 +6,7 @@ use guardian_redact::Redactor;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::blobs::BlobId;
+use super::pending::end_pending;
 use super::stored;
 use crate::audit::{self, AuditEntry};
 use crate::clock::Timestamp;
@@ -259,6 +260,7 @@ impl Store {
             }
             if let Some((snapshot, text)) = snapshot {
                 let before = snapshot.before.as_ref().map(BlobId::as_str);
+                end_pending(connection, &session, &snapshot.id)?;
                 connection
                     .prepare_cached(
                         "INSERT INTO snapshots (session_id, id, turn_id, before_blob, change)

@@ -97,6 +97,7 @@ fn names_of_events_are_read_back() {
     for event in [
         AuditEvent::AboutToRun,
         AuditEvent::StoreRecovered,
+        AuditEvent::Interrupted,
         AuditEvent::Pruned,
         AuditEvent::Other("x".to_owned()),
         AuditEvent::Client("pruned".to_owned()),

@@ -371,3 +371,39 @@ fn the_last_good_policy_comes_back_byte_for_byte() {
         ("h2", "password = \"stays\"\r\n")
     );
 }
+
+#[test]
+fn a_change_that_nobody_recorded_waits_for_the_next_owner_with_its_bytes() {
+    let fixture = Fixture::new();
+    let a = session(&fixture.store, "a");
+    let before = kept(&fixture.store, &a, b"before");
+    let made = change("c1", Some(before.clone()));
+    let dropped = change("c2", None);
+    for pending in [&made, &dropped] {
+        fixture.store.note_pending_change(&a, pending).unwrap();
+    }
+    // Held by what is pending alone.
+    let store = fixture.reopen();
+    store.sweep_blobs().unwrap();
+    assert_eq!(store.sessions_left_open().unwrap(), [a.clone()]);
+    let lease = store.lease(&a).unwrap();
+    let ids = |store: &Store| -> Vec<String> {
+        let pending = store.pending_changes(&lease).unwrap();
+        pending.into_iter().map(|change| change.id).collect()
+    };
+    assert_eq!(ids(&store), ["c1", "c2"]);
+    record(&store, &a, made);
+    store
+        .drop_pending_change(&a, "c2", Some(audit(&a, "c2")))
+        .unwrap();
+    assert!(ids(&store).is_empty());
+    let recorded = store.snapshots(&a).unwrap();
+    assert_eq!(recorded.len(), 1);
+    assert_eq!(recorded[0].change.before, Some(before.clone()));
+    assert_eq!(store.blob(&before).unwrap(), b"before");
+    let rows = store.query_audit(&AuditFilter::newest()).unwrap().rows;
+    assert!(
+        rows.iter()
+            .any(|row| row.entry.tool_call.as_deref() == Some("c2"))
+    );
+}

@@ -451,3 +451,33 @@ fn rolling_back_a_creation_removes_the_file_and_its_empty_directories() {
         assert!(session.leftovers().is_empty());
     }
 }
+
+#[test]
+fn a_change_is_noted_as_it_will_be_before_the_disk_changes() {
+    let session = Session::new();
+    session.file("x", "old\n");
+    session.read("x").unwrap();
+    let written = session.write("x", "new\n").unwrap().changed.unwrap();
+    let created = session.write("a/b/y", "new\n").unwrap().changed.unwrap();
+    let noted = session.snapshots.noted.lock().unwrap();
+    let content = |bytes: &[u8]| Some(bytes.to_vec());
+    assert_eq!([&noted[0].1, &noted[1].1], [&content(b"old\n"), &None]);
+    for (record, (note, _)) in [written, created].iter().zip(noted.iter()) {
+        assert_eq!(note.canonical, record.canonical);
+        assert_eq!(note.after_hash, record.after_hash);
+        assert_eq!(note.before, record.before);
+    }
+}
+
+#[test]
+fn what_cannot_be_noted_is_not_changed() {
+    let mut session = Session::new();
+    session.file("x", "old\n");
+    session.read("x").unwrap();
+    session.snapshots.unrecorded = true;
+    let failure = session.write("x", "new\n").unwrap_err();
+    assert_eq!(failure.code, FailureCode::ToolFailed);
+    assert!(session.write("d/y", "new\n").is_err());
+    assert_eq!(session.bytes("x"), b"old\n");
+    assert!(!session.workspace.join("d").exists());
+}

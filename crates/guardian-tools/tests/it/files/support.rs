@@ -18,7 +18,7 @@ use guardian_tools::{
     BoundInput, Capabilities, ChangeBefore, ChangeRecord, Feature, FileLimits, FileTags,
     HiddenFiles, HiddenNames, Hiding, Look, NeverCancelled, Permitted, RealProbe, RestoreTo,
     RollbackOutcome, RollbackRequest, Roots, SeenFile, SnapshotSink, ToolContext, ToolFailure,
-    ToolOutput, Vision, bind, rollback, run_file_tool,
+    ToolOutput, UpcomingChange, Vision, bind, rollback, run_file_tool,
 };
 
 #[derive(Default)]
@@ -42,6 +42,10 @@ impl FileTags for Tags {
 pub(crate) struct Snapshots {
     pub(crate) kept: Mutex<HashMap<String, Vec<u8>>>,
     pub(crate) full: bool,
+    /// Nothing can be noted.
+    pub(crate) unrecorded: bool,
+    /// What was noted, with the content that the file had then.
+    pub(crate) noted: Mutex<Vec<(UpcomingChange, Option<Vec<u8>>)>>,
 }
 
 impl SnapshotSink for Snapshots {
@@ -53,6 +57,15 @@ impl SnapshotSink for Snapshots {
         let key = format!("k{}", kept.len());
         kept.insert(key.clone(), bytes.to_vec());
         Ok(key)
+    }
+
+    fn about_to_change(&self, change: &UpcomingChange) -> Result<(), String> {
+        if self.unrecorded {
+            return Err("the record is full".to_owned());
+        }
+        let now = std::fs::read(&change.canonical).ok();
+        self.noted.lock().unwrap().push((change.clone(), now));
+        Ok(())
     }
 }
 

@@ -1,0 +1,109 @@
+//! Changes that are about to be made. A process that dies between the change and its record leaves
+//! a row here, and the next owner of the session settles it.
+
+use rusqlite::{Connection, params};
+
+use super::blobs::BlobId;
+use super::change::NewSnapshot;
+use super::stored;
+use crate::audit::{self, AuditEntry};
+use crate::sessions::session_of;
+use crate::writer::Durability;
+use crate::{Lease, SessionId, Store, StoreError};
+
+impl Store {
+    /// Notes a change that is about to be made. What it changes in lines is not known yet. Ended by
+    /// [`Store::record_change`] of the same id, or by [`Store::drop_pending_change`].
+    ///
+    /// # Errors
+    /// When it cannot be noted; the change must not be made then.
+    pub fn note_pending_change(
+        &self,
+        session: &SessionId,
+        change: &NewSnapshot,
+    ) -> Result<(), StoreError> {
+        let session = session.clone();
+        let text = stored::to_text(change, self.redactor(), self.now())?;
+        let (id, turn) = (change.id.clone(), change.turn.clone());
+        let before = change.before.clone();
+        self.write(Durability::Process, move |context| {
+            let connection = context.connection;
+            session_of(connection, &session)?;
+            connection
+                .prepare_cached(
+                    "INSERT INTO pending_changes (session_id, id, turn_id, before_blob, change)
+                     VALUES (?1, ?2, ?3, (SELECT hash FROM blobs WHERE hash = ?4), ?5)",
+                )?
+                .execute(params![
+                    session.as_str(),
+                    id,
+                    turn,
+                    before.as_ref().map(BlobId::as_str),
+                    text
+                ])?;
+            Ok(())
+        })
+    }
+
+    /// Forgets a change that was not made, together with the audit row that says so, if there is
+    /// anything to say.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn drop_pending_change(
+        &self,
+        session: &SessionId,
+        id: &str,
+        audit: Option<AuditEntry>,
+    ) -> Result<(), StoreError> {
+        let (session, id, now) = (session.clone(), id.to_owned(), self.now());
+        let body = audit
+            .map(|audit| audit::body_of(audit, self.redactor(), now))
+            .transpose()?;
+        self.write(Durability::Process, move |context| {
+            end_pending(context.connection, &session, &id)?;
+            match body {
+                None => Ok(()),
+                Some(body) => audit::append(context, body).map(drop),
+            }
+        })
+    }
+
+    /// What former owners of the session were about to change, and left no record of. Only for the
+    /// holder of the lease.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn pending_changes(&self, lease: &Lease) -> Result<Vec<NewSnapshot>, StoreError> {
+        let session = lease.session().clone();
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT id, turn_id, before_blob, change FROM pending_changes
+                 WHERE session_id = ?1 ORDER BY change ->> '$.at', id",
+            )?;
+            let mut rows = statement.query([session.as_str()])?;
+            let mut changes = Vec::new();
+            while let Some(row) = rows.next()? {
+                let before = row
+                    .get::<_, Option<String>>(2)?
+                    .map(BlobId::from_stored)
+                    .transpose()?;
+                let text: String = row.get(3)?;
+                let (change, _) = stored::from_text(row.get(0)?, row.get(1)?, before, &text)?;
+                changes.push(change);
+            }
+            Ok(changes)
+        })
+    }
+}
+
+pub(super) fn end_pending(
+    connection: &Connection,
+    session: &SessionId,
+    id: &str,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached("DELETE FROM pending_changes WHERE session_id = ?1 AND id = ?2")?
+        .execute(params![session.as_str(), id])?;
+    Ok(())
+}
