@@ -385,7 +385,10 @@ fn a_change_that_nobody_recorded_waits_for_the_next_owner_with_its_bytes() {
     // Held by what is pending alone.
     let store = fixture.reopen();
     store.sweep_blobs().unwrap();
-    assert_eq!(store.sessions_left_open().unwrap(), [a.clone()]);
+    assert_eq!(
+        store.sessions_left_open().unwrap(),
+        std::slice::from_ref(&a)
+    );
     let lease = store.lease(&a).unwrap();
     let ids = |store: &Store| -> Vec<String> {
         let pending = store.pending_changes(&lease).unwrap();
