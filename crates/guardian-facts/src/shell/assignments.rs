@@ -499,26 +499,7 @@ impl Reader<'_> {
                 }
             }
         }
-        if let [_, words @ ..] = call.argv.as_slice()
-            && let Some((name, flags)) = words.split_last()
-            && let Some(name) = values::as_literal(name)
-            && flags
-                .iter()
-                .all(|flag| matches!(values::as_literal(flag), Some("-r" | "-d" | "")))
-            && super::expand::is_name(name)
-            && state.get(name)
-                == Some(Value::Scalar(Rc::new(vec![values::unknown(
-                    &format!("${name}"),
-                    kind,
-                )])))
-            && let Some(lines) = self.lines_of(input.feeder)
-        {
-            // a whole line, without the blanks around it
-            state.set(
-                name,
-                Value::Scalar(Rc::new(vec![values::unknown(&lines, kind)])),
-            );
-        }
+        self.read_line(call, kind, input.feeder, state);
         if names == 0 {
             state.set_unknown("REPLY", kind);
         }

@@ -243,7 +243,7 @@ impl Reader<'_> {
                 let argv: Vec<Text> = argv
                     .iter()
                     .map(|word| self.as_written(index, self.recall(word)))
-                    .map(|text| from_lines(text, lines.as_deref()))
+                    .map(|text| super::outputs::from_lines(text, lines.as_deref()))
                     .collect();
                 let span = self.span_of(index);
                 let call = Call {
@@ -695,25 +695,4 @@ impl Reader<'_> {
             may_split: false,
         }
     }
-}
-
-/// What `xargs` adds, by the command whose lines it takes.
-fn from_lines(text: Text, lines: Option<&str>) -> Text {
-    let Some(lines) = lines else { return text };
-    text.into_iter()
-        .map(|part| match part {
-            Part::Unknown {
-                written,
-                kind,
-                may_be_empty,
-                may_split,
-            } if written == "<input>" => Part::Unknown {
-                written: lines.to_owned(),
-                kind,
-                may_be_empty,
-                may_split,
-            },
-            other => other,
-        })
-        .collect()
 }

@@ -5,9 +5,11 @@
 //! what keeps `git ls-files '*.rs' | xargs wc -l` from being such a path.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::reader::Reader;
-use super::values::{self, Kind, Part, State, Text};
+use super::simple::Call;
+use super::values::{self, Kind, Part, State, Text, Value};
 use crate::path::Listed;
 use crate::{ProgramForm, Target, Word};
 
@@ -97,6 +99,37 @@ impl Reader<'_> {
         );
         self.bound(&written, bound);
         self.bound_of(&written).is_some().then_some(written)
+    }
+
+    /// `read name`: the variable holds a line of what the command before prints, when that has a
+    /// bound.
+    pub(super) fn read_line(
+        &mut self,
+        call: &Call,
+        kind: Kind,
+        feeder: Option<usize>,
+        state: &mut State,
+    ) {
+        if let [_, words @ ..] = call.argv.as_slice()
+            && let Some((name, flags)) = words.split_last()
+            && let Some(name) = values::as_literal(name)
+            && flags
+                .iter()
+                .all(|flag| matches!(values::as_literal(flag), Some("-r" | "-d" | "")))
+            && super::expand::is_name(name)
+            && state.get(name)
+                == Some(Value::Scalar(Rc::new(vec![values::unknown(
+                    &format!("${name}"),
+                    kind,
+                )])))
+            && let Some(lines) = self.lines_of(feeder)
+        {
+            // a whole line, without the blanks around it
+            state.set(
+                name,
+                Value::Scalar(Rc::new(vec![values::unknown(&lines, kind)])),
+            );
+        }
     }
 
     /// What the command prints, line by line.
@@ -293,6 +326,27 @@ fn renamed(target: Target, by: &str) -> Target {
         },
         other => other,
     }
+}
+
+/// What `xargs` adds, by the command whose lines it takes.
+pub(super) fn from_lines(text: Text, lines: Option<&str>) -> Text {
+    let Some(lines) = lines else { return text };
+    text.into_iter()
+        .map(|part| match part {
+            Part::Unknown {
+                written,
+                kind,
+                may_be_empty,
+                may_split,
+            } if written == "<input>" => Part::Unknown {
+                written: lines.to_owned(),
+                kind,
+                may_be_empty,
+                may_split,
+            },
+            other => other,
+        })
+        .collect()
 }
 
 fn literals(words: &[Word]) -> Option<Vec<&str>> {
