@@ -20,12 +20,20 @@ use crate::arguments::{Arguments, Command};
 use crate::exit::ExitCode;
 
 fn main() -> std::process::ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // Help and version are guardian's own text.
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => {
+            output::text_to_stderr(&error.to_string());
+            return ExitCode::Usage.into();
+        }
+    };
     if let Some(refusal) = inside_call::refusal(&arguments.command) {
         output::complain(&refusal);
         return ExitCode::Denied.into();
     }
-    start_log(arguments.log_json);
+    start_log(&arguments);
     let code = match arguments.command {
         Command::Serve(options) => commands::serve::run(&options),
         Command::Exec(options) => commands::exec::run(&options),
@@ -49,15 +57,23 @@ fn main() -> std::process::ExitCode {
 }
 
 /// Logs to stderr, never to stdout; quiet unless `GUARDIAN_LOG` says otherwise.
-fn start_log(json: bool) {
+fn start_log(arguments: &Arguments) {
+    let json = arguments.log_json;
+    // The other commands say themselves what is wrong with a file.
+    let level = match arguments.command {
+        Command::Serve(_) | Command::Exec(_) => tracing::Level::WARN,
+        _ => tracing::Level::ERROR,
+    };
     // The filter's own language costs more at start than a whole check; most never use it.
     let filter = std::env::var_os("GUARDIAN_LOG")
         .and_then(|_| tracing_subscriber::EnvFilter::try_from_env("GUARDIAN_LOG").ok());
-    let log = tracing_subscriber::fmt().with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(move || output::Log { json });
     match (filter, json) {
         (Some(filter), true) => log.with_env_filter(filter).json().init(),
         (Some(filter), false) => log.with_env_filter(filter).init(),
-        (None, true) => log.with_max_level(tracing::Level::WARN).json().init(),
-        (None, false) => log.with_max_level(tracing::Level::WARN).init(),
+        (None, true) => log.with_max_level(level).json().init(),
+        (None, false) => log.with_max_level(level).init(),
     }
 }

@@ -47,15 +47,17 @@ pub(crate) fn marked(
     source: &Arc<str>,
     marks: &[Mark],
 ) -> String {
+    // Escaped before it is laid out, so that the carets stand where the reader sees the place.
+    let (source, places) = escaped(source);
     let labels = marks.iter().map(|mark| {
-        let start = mark.start.min(source.len());
-        let end = mark.end.clamp(start, source.len());
+        let at = |offset: usize| places.get(offset).copied().unwrap_or(source.len());
+        let start = at(mark.start);
+        let end = at(mark.end).max(start);
         LabeledSpan::new(Some(mark.label.clone()), start, end - start)
     });
     let mut diagnostic = MietteDiagnostic::new(message).with_labels(labels);
     diagnostic.help = hint.map(str::to_owned);
-    let report =
-        Report::new(diagnostic).with_source_code(NamedSource::new(name, Arc::clone(source)));
+    let report = Report::new(diagnostic).with_source_code(NamedSource::new(name, source.clone()));
     let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor())
         .with_links(false)
         .with_width(100);
@@ -65,6 +67,19 @@ pub(crate) fn marked(
         let _infallible = writeln!(text, "{name}: {message}");
     }
     text
+}
+
+/// The text with what a reader cannot see escaped, and where each of its bytes stands in that.
+fn escaped(source: &str) -> (String, Vec<usize>) {
+    let mut text = String::with_capacity(source.len());
+    let mut places = Vec::with_capacity(source.len());
+    for character in source.chars() {
+        places.extend(std::iter::repeat_n(text.len(), character.len_utf8()));
+        let mut buffer = [0; 4];
+        let own = character.encode_utf8(&mut buffer);
+        text.push_str(&guardian_redact::escape_invisible(own));
+    }
+    (text, places)
 }
 
 /// One error as `--json` prints it.

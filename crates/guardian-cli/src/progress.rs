@@ -1,7 +1,8 @@
 //! A bar on stderr for work that takes a while; nothing where stderr is no terminal.
 
-use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
+
+use crate::output;
 
 /// Work that is over sooner shows no bar.
 const QUIET: Duration = Duration::from_millis(400);
@@ -29,7 +30,7 @@ impl Progress {
             done: 0,
             begun: Instant::now(),
             drawn: None,
-            visible: std::io::stderr().is_terminal(),
+            visible: output::stderr_is_terminal(),
         }
     }
 
@@ -43,7 +44,7 @@ impl Progress {
                 .is_none_or(|last| now.duration_since(last) >= STEP);
         if self.visible && is_due {
             self.drawn = Some(now);
-            let _ = write!(std::io::stderr(), "\r{}", self.bar());
+            output::redraw(&self.bar());
         }
     }
 
@@ -64,7 +65,7 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.drawn.is_some() {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            output::redraw("");
         }
     }
 }

@@ -2,15 +2,14 @@
 //! stdout are connected to.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::sync::mpsc;
 use std::sync::{Arc, OnceLock};
 
-use anstyle::Style;
-use guardian_host::review::{Card, HumanAnswer, Posted};
+use guardian_host::review::{Card, Choice, HumanAnswer, Posted};
 use guardian_host::{Event, EventSink, Host};
 
-use crate::output::{STRONG, WARNING};
+use crate::output::{self, PLAIN, STRONG, WARNING};
 
 /// How often a word that is no answer is asked about again before it counts as a denial.
 const ATTEMPTS: usize = 3;
@@ -101,39 +100,30 @@ pub(crate) fn start(answering: Answering) -> Option<(Arc<Terminal>, HostSlot)> {
 }
 
 fn say_yes(posted: &Posted, others: usize) -> HumanAnswer {
-    for line in Card::of(&posted.request, others).lines() {
-        crate::output::notice(&line);
+    for line in card_of(posted, others).lines() {
+        output::notice(&line);
     }
-    crate::output::notice("--yes-once: allow-once");
+    output::notice("--yes-once: allow-once");
     HumanAnswer::word("allow-once")
 }
 
 /// Shows a card and reads the answer. A terminal that fails is a denial.
 fn ask(terminal: &File, posted: &Posted, others: usize) -> HumanAnswer {
-    let card = Card::of(&posted.request, others);
+    let card = card_of(posted, others);
     // What was typed before the card was there is no answer to it. A terminal that cannot forget
     // it is none to ask on.
     if show(terminal, &card).is_err() || forget_typed_ahead(terminal).is_err() {
         return HumanAnswer::word("deny");
     }
-    let keys: Vec<_> = card
-        .choices
-        .iter()
-        .map(|choice| (key(choice.word), choice))
-        .collect();
+    let keys: Vec<_> = keys(&card).into_iter().zip(&card.choices).collect();
     let mut input = BufReader::new(terminal);
     for _ in 0..ATTEMPTS {
         let offered: Vec<_> = keys
             .iter()
-            .map(|(key, choice)| format!("{key} = {}", choice.word))
+            .map(|(key, choice)| format!("{key} = {}", label(choice)))
             .collect();
-        let mut out = terminal;
-        let _ = write!(
-            out,
-            "{STRONG}Your answer{STRONG:#} ({}): ",
-            offered.join(", ")
-        );
-        let _ = out.flush();
+        let offered = format!(" ({}): ", offered.join(", "));
+        let _ = output::ask_terminal(terminal, &[(STRONG, "Your answer"), (PLAIN, &offered)]);
         let mut line = String::new();
         match input.read_line(&mut line) {
             Ok(0) | Err(_) => return HumanAnswer::word("deny"),
@@ -142,7 +132,7 @@ fn ask(terminal: &File, posted: &Posted, others: usize) -> HumanAnswer {
         let typed = line.trim();
         let chosen = keys
             .iter()
-            .find(|(key, choice)| typed == *key || typed == choice.word);
+            .find(|(key, choice)| typed == key || typed == label(choice));
         if let Some((_, choice)) = chosen {
             return HumanAnswer {
                 decision: choice.word.to_owned(),
@@ -168,8 +158,8 @@ pub(crate) fn confirm(question: &str) -> bool {
     let Ok(terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
         return false;
     };
-    let mut out = &terminal;
-    if write!(out, "{STRONG}{question}{STRONG:#} (yes/no) ").is_err() || out.flush().is_err() {
+    let parts = [(STRONG, question), (PLAIN, " (yes/no) ")];
+    if output::ask_terminal(&terminal, &parts).is_err() {
         return false;
     }
     if forget_typed_ahead(&terminal).is_err() {
@@ -179,7 +169,43 @@ pub(crate) fn confirm(question: &str) -> bool {
     BufReader::new(&terminal).read_line(&mut line).is_ok() && line.trim() == "yes"
 }
 
-/// The key that stands for an answer.
+/// The card with the answers that mean something here: a session of one call ends with it.
+fn card_of(posted: &Posted, others: usize) -> Card {
+    let mut card = Card::of(&posted.request, others);
+    card.choices.retain(|choice| choice.word != "allow-session");
+    card
+}
+
+/// The answer as it stands on the card; a suggestion with its number.
+fn label(choice: &Choice) -> String {
+    match choice.rule {
+        Some(index) => format!("{} {index}", choice.word),
+        None => choice.word.to_owned(),
+    }
+}
+
+/// A key for each answer; several of one kind are told apart by a number.
+fn keys(card: &Card) -> Vec<String> {
+    let count = |wanted: &str, choices: &[Choice]| {
+        choices
+            .iter()
+            .filter(|choice| choice.word == wanted)
+            .count()
+    };
+    card.choices
+        .iter()
+        .enumerate()
+        .map(|(at, choice)| {
+            let letter = key(choice.word);
+            if count(choice.word, &card.choices) < 2 {
+                return letter.to_owned();
+            }
+            format!("{letter}{}", count(choice.word, &card.choices[..=at]))
+        })
+        .collect()
+}
+
+/// The key that stands for a kind of answer.
 fn key(word: &str) -> &'static str {
     match word {
         "allow-once" => "y",
@@ -190,16 +216,15 @@ fn key(word: &str) -> &'static str {
     }
 }
 
-fn show(mut terminal: &File, card: &Card) -> std::io::Result<()> {
+fn show(terminal: &File, card: &Card) -> std::io::Result<()> {
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     for (index, line) in card.lines().iter().enumerate() {
         let style = match (colour, index) {
-            (false, _) => Style::new(),
             (true, 0) => STRONG,
             (true, _) if line.starts_with('!') => WARNING,
-            (true, _) => Style::new(),
+            _ => PLAIN,
         };
-        writeln!(terminal, "{style}{line}{style:#}")?;
+        output::to_terminal(terminal, &[(style, line.as_str())])?;
     }
     Ok(())
 }

@@ -22,6 +22,7 @@ mod schema;
 mod search;
 mod sed;
 mod small;
+mod spellings;
 mod sql;
 mod system;
 mod tar;

@@ -38,6 +38,8 @@ struct Asked {
 #[derive(Default)]
 pub struct Proposals {
     asked: BTreeMap<(String, String), Asked>,
+    /// Calls that a person refused: no rule that would have let one run is proposed.
+    refused: Vec<(Facts, Situation, guardian_rules::Policy)>,
     candidates: BTreeMap<String, Suggestion>,
     /// Calls that the policy, as it is now, does not ask about any more.
     settled: usize,
@@ -92,6 +94,14 @@ impl Proposals {
         );
     }
 
+    /// Adds a call that was asked about and that a person refused.
+    pub fn refuse(&mut self, checker: &Checker, tool: &str, args: &Value) {
+        if let Some((facts, situation)) = checker.extracted(tool, args) {
+            let policy = checker.policy().current().clone();
+            self.refused.push((facts, situation, policy));
+        }
+    }
+
     /// Calls that the policy, as it is now, does not ask about any more.
     #[must_use]
     pub fn settled(&self) -> usize {
@@ -112,6 +122,11 @@ impl Proposals {
         let mut covers: Vec<(&Suggestion, BTreeSet<usize>)> = self
             .candidates
             .values()
+            .filter(|candidate| {
+                !self.refused.iter().any(|(facts, situation, policy)| {
+                    guardian_rules::would_allow(candidate, facts, situation, policy)
+                })
+            })
             .map(|candidate| {
                 let covered = asked.iter().enumerate().filter(|(_, call)| {
                     guardian_rules::would_allow(

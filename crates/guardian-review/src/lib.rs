@@ -36,7 +36,7 @@ pub use answer::{Answer, HumanAnswer};
 pub use bounds::Omitted;
 pub use breaker::{Breaker, BreakerLimits, BreakerState, BreakerV1};
 pub use cache::{AnswerMemory, CacheReviewer, RememberedAnswer};
-pub use card::Card;
+pub use card::{Card, Choice};
 pub use chain::{Chain, ChainLink, ChainStep, Review, StepResult};
 pub use command::{CommandReviewer, ReviewCommand, ReviewCommandError, ReviewCommandOutput};
 pub use config::{OnFailure, ReviewConfig, ReviewConfigError, ReviewerSpec};

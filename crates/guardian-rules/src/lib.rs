@@ -28,8 +28,8 @@ pub use grant::{Grant, GrantScope};
 pub use matrix::{ModeRefusal, mode_refusal};
 pub use mode::{OperatingMode, PermissionMode, SessionPermissionMode};
 pub use policy::{
-    CompileContext, ExampleReader, Layer, Policy, PolicyChange, PolicyError, PolicyErrors,
-    PolicyText, Preset, Trust, WalkOver, check_examples, policy_schema,
+    CompileContext, ErrorPlace, ExampleReader, Layer, Policy, PolicyChange, PolicyError,
+    PolicyErrors, PolicyText, Preset, SyntaxError, Trust, WalkOver, check_examples, policy_schema,
 };
 pub use situation::{SandboxState, Situation, ToolKind, ToolRisk};
 pub use suggest::{Suggestion, suggest, suggest_wider, would_allow};

@@ -2,6 +2,31 @@
 
 use crate::{ToolKind, ToolRisk};
 
+/// The names of the built-in tools.
+pub(crate) const BUILT_IN_TOOLS: &[&str] = &[
+    "Read",
+    "Glob",
+    "Grep",
+    "Write",
+    "Edit",
+    "Bash",
+    "BashOutput",
+    "BashKill",
+    "BrowserPreview",
+    "asktool",
+    "new_context",
+    "EnterPlanMode",
+    "EnterGoalMode",
+    "SubmitPlan",
+    "SubmitGoal",
+    "Task",
+    "ToolSearch",
+    "Skill",
+    "PluginCheck",
+    "PluginPack",
+    "PluginScaffold",
+];
+
 /// The kind of the tool with this name. A name that is not built in is a plugin or MCP tool by its
 /// prefix, else [`ToolKind::Foreign`].
 #[must_use]
@@ -29,5 +54,21 @@ pub fn tool_risk(name: &str) -> ToolRisk {
             ToolKind::Change | ToolKind::Shell => ToolRisk::High,
             ToolKind::Plugin | ToolKind::Foreign => ToolRisk::Medium,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_tool_has_a_kind_of_its_own() {
+        for name in BUILT_IN_TOOLS {
+            let kind = tool_kind(name);
+            assert!(
+                !matches!(kind, ToolKind::Foreign | ToolKind::Plugin),
+                "{name}"
+            );
+        }
     }
 }

@@ -87,6 +87,38 @@ const BANS: &[Ban] = &[
         ],
         why: "the host's stdout carries only protocol",
     },
+    Ban {
+        rule: "one-writer",
+        items: &[
+            "println!",
+            "print!",
+            "eprintln!",
+            "eprint!",
+            "io::stdout",
+            "io::stderr",
+            "stdout()",
+            "stderr()",
+            "anstream",
+            "io::Write",
+            "dbg!",
+        ],
+        may: &[
+            "crates/guardian-cli/src/output.rs",
+            // The protocol.
+            "crates/guardian-cli/src/commands/serve.rs",
+            "crates/guardian-facts/",
+            "crates/guardian-host/",
+            "crates/guardian-redact/",
+            "crates/guardian-review/",
+            "crates/guardian-rules/",
+            "crates/guardian-store/",
+            "crates/guardian-supervisor/",
+            "crates/guardian-testkit/",
+            "crates/guardian-tools/",
+            "xtask/",
+        ],
+        why: "what guardian prints goes through `output`, which escapes what a terminal obeys",
+    },
 ];
 
 /// Lines of code (without blank lines, comments and tests) after which a module is to be split.

@@ -209,7 +209,7 @@ fn follow(
         let found = store.query_audit(&next).map_err(HostError::internal)?;
         for row in &found.rows {
             let printed = if json {
-                output::try_line(&row_view(row).to_string())
+                output::try_json(&row_view(row))
             } else {
                 output::try_line(&cells(row).join("  "))
             };

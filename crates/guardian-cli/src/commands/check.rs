@@ -113,7 +113,7 @@ pub(super) fn open_input(file: &Path) -> Result<Box<dyn BufRead>, HostError> {
 fn check_batch(checker: &Checker, batch: &Path) -> Result<ExitCode, HostError> {
     let input = open_input(batch)?;
     let mut code = ExitCode::Done;
-    for line in input.lines() {
+    for (number, line) in input.lines().enumerate() {
         let line = line.map_err(HostError::internal)?;
         if line.trim().is_empty() {
             continue;
@@ -131,7 +131,10 @@ fn check_batch(checker: &Checker, batch: &Path) -> Result<ExitCode, HostError> {
             Err(error) => {
                 // A line that cannot be read must not look like a verdict.
                 code = ExitCode::Usage;
-                json!({ "error": format!("not JSON: {error}") })
+                let reason = error.to_string();
+                // Each line is a document of its own, so the parser's line is always the first.
+                let reason = reason.replace(" at line 1 column ", " at column ");
+                json!({ "line": number + 1, "error": format!("not JSON: {reason}") })
             }
         };
         output::json(&answer);

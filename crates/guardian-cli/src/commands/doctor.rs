@@ -1,5 +1,7 @@
 //! `guardian doctor`: is everything guardian needs in place on this machine?
 
+use guardian_host::policies::{check_policy_text, read_policy_file};
+use guardian_host::rules::Layer;
 use guardian_host::store::{SandboxSetting, Store};
 use guardian_host::{
     CommandSupport, CommandsConfig, HostError, Places, UserConfig, command_shells_here,
@@ -8,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::StoreOptions;
 use crate::exit::ExitCode;
-use crate::output::{self, STRONG, WARNING};
+use crate::output::{self, PLAIN, STRONG, WARNING};
 use crate::places;
 
 /// One thing that was looked at.
@@ -26,6 +28,7 @@ pub(crate) fn run(options: &StoreOptions) -> Result<ExitCode, HostError> {
         data_directory(&places),
         record(&places),
         configuration(&places),
+        policy(&places),
         shell(),
         supervisor(&commands),
         sandbox(&commands),
@@ -42,10 +45,8 @@ pub(crate) fn run(options: &StoreOptions) -> Result<ExitCode, HostError> {
             } else {
                 (WARNING, "!!")
             };
-            output::line(&format!(
-                "{style}{mark}{style:#} {:<15} {}",
-                finding.what, finding.text
-            ));
+            let rest = format!(" {:<15} {}", finding.what, finding.text);
+            output::styled_line(&[(style, mark), (PLAIN, &rest)]);
         }
     }
     Ok(if all_ok {
@@ -102,6 +103,38 @@ fn record(places: &Places) -> Finding {
             ok: false,
             text: error.to_string(),
         },
+    }
+}
+
+/// The user's and the administrator's policy file.
+fn policy(places: &Places) -> Finding {
+    let what = "policy";
+    let user = places.config_dir.join("policy.toml");
+    let mut texts = Vec::new();
+    let mut ok = true;
+    for (layer, file) in [
+        (Layer::User, &user),
+        (Layer::Managed, &places.managed_policy),
+    ] {
+        if file.symlink_metadata().is_err() {
+            continue;
+        }
+        let problem = match read_policy_file(file) {
+            Ok(text) => check_policy_text(layer, file, &text, None, &places.home)
+                .err()
+                .map(|errors| errors.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        ok &= problem.is_none();
+        texts.push(problem.unwrap_or_else(|| file.display().to_string()));
+    }
+    if texts.is_empty() {
+        texts.push(format!("no {}: the built-in rules hold", user.display()));
+    }
+    Finding {
+        what,
+        ok,
+        text: texts.join("; "),
     }
 }
 

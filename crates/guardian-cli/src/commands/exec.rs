@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::arguments::ExecOptions;
 use crate::exit::ExitCode;
+use crate::output::Stream;
 use crate::terminal::{self, Answering};
 use crate::{output, places};
 
@@ -62,7 +63,7 @@ async fn call(
     let session = host
         .create_session(NewSession {
             session_id: None,
-            title: Some("guardian exec".to_owned()),
+            title: Some(format!("guardian exec {}", options.tool)),
             project_path: Some(workspace),
             mode: options.mode.into(),
             permission_mode: options.permission_mode.into(),
@@ -74,7 +75,15 @@ async fn call(
     let session_id = session.info.session_id.clone();
     let request = ToolRequest::new(session_id.clone(), "exec-1", options.tool.clone(), args);
     let outcome = host.execute(request).await;
-    host.delete_session(&session_id).await?;
+    // What it changed can be taken back by `guardian review`, as long as its session is there.
+    let changed = !host.list_changes(&session_id).await?.is_empty();
+    if changed {
+        output::notice(&format!(
+            "`guardian review` takes the change back (session {session_id})"
+        ));
+    } else {
+        host.delete_session(&session_id).await?;
+    }
     host.shutdown().await;
     outcome
 }
@@ -86,10 +95,10 @@ fn show(outcome: &ToolOutcome, json: bool) {
     let content = &outcome.content;
     let text = |key: &str| content.get(key).and_then(Value::as_str).unwrap_or_default();
     if content.get("stdout").is_some() {
-        output::text(text("stdout"));
-        output::text_to_stderr(text("stderr"));
+        output::result(Stream::Stdout, text("stdout"));
+        output::result(Stream::Stderr, text("stderr"));
     } else if outcome.ok && content.get("content").is_some_and(Value::is_string) {
-        output::text(text("content"));
+        output::result(Stream::Stdout, text("content"));
     } else if outcome.ok {
         output::json_pretty(content);
     } else {

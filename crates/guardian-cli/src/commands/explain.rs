@@ -107,7 +107,8 @@ fn explain_rule(id: &str, options: &ExplainOptions) -> Result<ExitCode, HostErro
         if options.json.json {
             output::json(&json!({ "id": id, "layer": layer, "file": file, "text": text }));
         } else {
-            output::line(&format!("{id} of the {layer} policy ({file})\n"));
+            output::line(&format!("{id} of the {layer} policy ({file})"));
+            output::line("");
             output::text(&text);
         }
     }

@@ -33,7 +33,13 @@ pub(crate) fn run(options: &PolicyOptions) -> Result<ExitCode, HostError> {
 /// The file that is meant, and the layer that it is read as.
 fn meant(options: &PolicyFileOptions) -> Result<(PathBuf, Layer), HostError> {
     let places = places::find(options.place.data.data_dir.as_deref())?;
-    let layer = options.layer.unwrap_or(LayerOption::User);
+    let layer = match (&options.layer, &options.file) {
+        (Some(layer), _) => *layer,
+        // Where a repository's file lies, it is read as one.
+        (None, Some(file)) if file.ends_with(".guardian/policy.toml") => LayerOption::Workspace,
+        (None, Some(file)) if *file == places.managed_policy => LayerOption::Managed,
+        (None, _) => LayerOption::User,
+    };
     let file = match (&options.file, layer) {
         (Some(file), _) => file.clone(),
         (None, LayerOption::User) => places.config_dir.join("policy.toml"),
@@ -56,13 +62,60 @@ fn workspace(options: &PolicyFileOptions) -> Result<PathBuf, HostError> {
 fn errors_of(options: &PolicyFileOptions) -> Result<(PathBuf, Option<PolicyErrors>), HostError> {
     let places = places::find(options.place.data.data_dir.as_deref())?;
     let (file, layer) = meant(options)?;
-    let text = read_policy_file(&file)?;
+    let text = match read_policy_file(&file) {
+        Ok(text) => text,
+        Err(error) => {
+            return match not_text(&file) {
+                Some(errors) => Ok((file, Some(errors))),
+                None => Err(error),
+            };
+        }
+    };
     let workspace = workspace(options)?;
     let checked = check_policy_text(layer, &file, &text, Some(&workspace), &places.home);
     Ok((file, checked.err()))
 }
 
+/// The place where a file is not UTF-8; `None` when that is not what is wrong with it.
+fn not_text(file: &Path) -> Option<PolicyErrors> {
+    use guardian_host::rules::{ErrorPlace, PolicyError, SyntaxError};
+    use std::io::Read as _;
+    if !std::fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(file)
+        .ok()?
+        .take(1 << 20)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    let start = std::str::from_utf8(&bytes).err()?.valid_up_to();
+    let source = String::from_utf8_lossy(&bytes).into_owned();
+    Some(PolicyErrors(vec![PolicyError::Syntax(SyntaxError {
+        place: ErrorPlace {
+            file: file.display().to_string(),
+            span: start..start + char::REPLACEMENT_CHARACTER.len_utf8(),
+            source: source.into(),
+        },
+        message: "it is not UTF-8".to_owned(),
+    })]))
+}
+
 fn check(options: &PolicyFileOptions) -> Result<ExitCode, HostError> {
+    let (meant_file, layer) = meant(options)?;
+    if options.file.is_none() && !meant_file.exists() && meant_file.symlink_metadata().is_err() {
+        let preset = "it begins with `version = 1`, and docs/rules.md has a first one";
+        if options.json.json {
+            output::json(&json!({ "file": meant_file, "ok": true, "absent": true, "errors": [] }));
+        } else {
+            output::line(&format!("{}: no file", meant_file.display()));
+            output::notice(&format!(
+                "without a {} policy the built-in rules hold; to write one: {preset}",
+                layer.name()
+            ));
+        }
+        return Ok(ExitCode::Done);
+    }
     let (file, errors) = errors_of(options)?;
     report(&file, errors.as_ref(), options.json.json);
     Ok(match errors {
@@ -141,22 +194,29 @@ fn test(options: &PolicyTestOptions) -> Result<ExitCode, HostError> {
     })
 }
 
+/// A case as it stands in a file; modes are options of the command and the same for all.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    command: Option<String>,
+    tool: Option<String>,
+    args: Option<Value>,
+    expect: String,
+}
+
 /// What is wrong with a case `{tool?, args? | command, expect}`.
 fn one_case(checker: &guardian_host::check::Checker, line: &str) -> Result<Option<String>, String> {
-    let case: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
-    let text = |key: &str| case.get(key).and_then(Value::as_str);
-    let (tool, args) = match text("command") {
-        Some(command) => ("Bash", json!({ "command": command })),
-        None => (
-            text("tool").ok_or("a case has a `command`, or a `tool` with `args`")?,
-            case.get("args").cloned().unwrap_or_default(),
-        ),
+    let case: Case = serde_json::from_str(line).map_err(|error| format!("not a case: {error}"))?;
+    let (tool, args) = match (case.command, case.tool, case.args) {
+        (Some(command), None, None) => ("Bash".to_owned(), json!({ "command": command })),
+        (None, Some(tool), Some(args)) => (tool, args),
+        _ => return Err("a case has either a `command`, or a `tool` with its `args`".to_owned()),
     };
-    let expected = text("expect").unwrap_or_default();
+    let expected = case.expect.as_str();
     if !["allow", "ask", "deny"].contains(&expected) {
         return Err("`expect` is `allow`, `ask` or `deny`".to_owned());
     }
-    let report = checker.check(tool, &args);
+    let report = checker.check(&tool, &args);
     if report.decision == expected {
         return Ok(None);
     }

@@ -102,19 +102,7 @@ fn difference(change: &WaitingChange) -> String {
             &format!("{} (in force)", name(change.before.is_some()).display()),
             &format!("{} (now)", name(change.now.is_some()).display()),
         );
-        // What a file says must not act on the terminal.
-        let clean = unified
-            .to_string()
-            .chars()
-            .fold(String::new(), |mut out, c| {
-                if c == '\n' || c == '\t' || !c.is_control() {
-                    out.push(c);
-                } else {
-                    let _ = write!(out, "{}", c.escape_default());
-                }
-                out
-            });
-        text.push_str(&clean);
+        text.push_str(&unified.to_string());
     }
     text
 }

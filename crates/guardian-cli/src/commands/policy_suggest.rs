@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use guardian_host::HostError;
 use guardian_host::check::Checker;
 use guardian_host::proposals::{Proposal, Proposals};
+use guardian_host::rules::Decision;
 use guardian_host::store::{AuditEvent, AuditFilter, Store, Timestamp};
 use serde_json::json;
 
@@ -45,6 +46,8 @@ pub(crate) fn run(options: &PolicySuggestOptions) -> Result<ExitCode, HostError>
                 unusable += 1;
                 continue;
             };
+            let refused = entry.decision == Some(Decision::Deny)
+                && entry.decided_by.as_deref() == Some("human");
             // What was cut or masked is not what was asked about.
             let whole = store.args_hash(tool, args).ok() == entry.args_hash;
             let workspace = entry
@@ -62,6 +65,7 @@ pub(crate) fn run(options: &PolicySuggestOptions) -> Result<ExitCode, HostError>
                 checkers.insert(workspace.clone(), checker_for(&place, None).ok());
             }
             match checkers.get(workspace) {
+                Some(Some(checker)) if refused => proposals.refuse(checker, tool, args),
                 Some(Some(checker)) => proposals.add(checker, tool, args),
                 _ => unusable += 1,
             }

@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use guardian_host::{Host, HostConfig, HostError, NoEvents, RollbackReport};
-use guardian_redact::escape_invisible;
 use serde_json::{Value, json};
 
 use crate::arguments::{ReviewCommand, ReviewOptions};
 use crate::exit::ExitCode;
-use crate::output::{self, STRONG, time};
+use crate::output::{self, PLAIN, STRONG, time};
 use crate::places;
 
 /// Style of a line that a change added.
@@ -159,25 +158,26 @@ fn show(mut changes: Vec<Value>, wanted: Option<&str>, json: bool) -> Result<Exi
 }
 
 fn diff(change: &Value) {
-    output::line(&format!(
-        "{STRONG}{} {}{STRONG:#} ({}, {})",
-        text(change, "status"),
-        shown(text(change, "path")),
+    let title = format!("{} {}", text(change, "status"), shown(text(change, "path")));
+    let rest = format!(
+        " ({}, {})",
         text(change, "snapshotId"),
-        text(change, "state"),
-    ));
+        text(change, "state")
+    );
+    output::styled_line(&[(STRONG, &title), (PLAIN, &rest)]);
     if change["binary"].as_bool() == Some(true) {
         output::line("binary content");
     }
     for hunk in change["hunks"].as_array().into_iter().flatten() {
-        output::line(&format!("{PLACE}{}{PLACE:#}", text(hunk, "header")));
+        output::styled_line(&[(PLACE, text(hunk, "header"))]);
         for line in hunk["lines"].as_array().into_iter().flatten() {
             let content = shown(text(line, "text"));
-            output::line(&match text(line, "type") {
-                "add" => format!("{ADDED}+{content}{ADDED:#}"),
-                "del" => format!("{DELETED}-{content}{DELETED:#}"),
-                _ => format!(" {content}"),
-            });
+            let (style, mark) = match text(line, "type") {
+                "add" => (ADDED, '+'),
+                "del" => (DELETED, '-'),
+                _ => (PLAIN, ' '),
+            };
+            output::styled_line(&[(style, &format!("{mark}{content}"))]);
         }
     }
     if change["truncated"].as_bool() == Some(true) {
@@ -221,7 +221,7 @@ fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Text of a file or a name, without what could drive the terminal.
+/// Text of a file with its tabs as blanks.
 fn shown(text: &str) -> String {
-    escape_invisible(&text.replace('\t', "    ")).into_owned()
+    text.replace('\t', "    ")
 }

@@ -6,7 +6,7 @@ use guardian_testkit::Redactions;
 
 use crate::host_process::World;
 
-fn run(world: &World, arguments: &[&str]) -> Output {
+pub(crate) fn run(world: &World, arguments: &[&str]) -> Output {
     // A session of its own has no terminal to ask on, wherever the tests run.
     let guardian = world.guardian();
     let mut command = std::process::Command::new("setsid");
@@ -116,4 +116,28 @@ fn inside_a_call_guardian_does_not_operate_itself() {
     assert_eq!(inside(&["exec", "Read", r#"{"path": "x"}"#]), Some(11));
     assert_eq!(inside(&["audit"]), Some(11));
     assert_eq!(inside(&["tools"]), Some(0));
+}
+
+#[test]
+fn a_change_of_exec_is_listed_and_taken_back() {
+    let world = World::new();
+    std::fs::write(world.workspace.join("a.txt"), "hi\n").unwrap();
+    let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    let edit = r#"{"path": "a.txt", "old_string": "hi", "new_string": "ho"}"#;
+    let done = run(&world, &["exec", "--yes-once", "Edit", edit]);
+    assert!(done.status.success(), "{done:?}");
+    assert!(!String::from_utf8_lossy(&done.stderr).contains("allow-session"));
+    let list = run(&world, &["review", "list", "--json"]);
+    let change: serde_json::Value = serde_json::from_str(&text(&list)).unwrap();
+    assert!(text(&run(&world, &["sessions"])).contains("guardian exec Edit"));
+    let id = change["snapshotId"].as_str().unwrap();
+    let back = run(&world, &["review", "rollback", id]);
+    assert!(back.status.success(), "{back:?}");
+    assert_eq!(
+        std::fs::read_to_string(world.workspace.join("a.txt")).unwrap(),
+        "hi\n"
+    );
+    // A call that changed nothing leaves no session.
+    run(&world, &["exec", "Read", r#"{"path": "a.txt"}"#]);
+    assert!(!text(&run(&world, &["sessions"])).contains("guardian exec Read"));
 }

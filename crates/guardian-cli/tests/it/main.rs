@@ -16,3 +16,4 @@ mod plans;
 mod policy;
 mod review;
 mod transcripts;
+mod visible;

@@ -131,6 +131,40 @@ fn policy_check_points_at_what_is_wrong() {
     let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!(line["ok"], false);
     assert_eq!(line["errors"][0]["line"], 2);
+    // Where a repository's file lies, it is read as one.
+    let named = shell.run(&["policy", "check", ".guardian/policy.toml"]);
+    assert!(named.ends_with("exit 13"), "{named}");
+}
+
+#[test]
+fn policy_check_says_what_to_do_about_a_file_that_is_not_there_or_not_text() {
+    let shell = Shell::new();
+    let file = shell.world.home.join(".config/guardian/policy.toml");
+    let _ = std::fs::remove_file(&file);
+    insta::assert_snapshot!("check_absent", shell.run(&["policy", "check"]));
+    std::fs::write(&file, b"version = 1\n# \xff\n").unwrap();
+    insta::assert_snapshot!("check_not_text", shell.run(&["policy", "check"]));
+}
+
+#[test]
+fn a_batch_says_which_line_is_no_call() {
+    let shell = Shell::new();
+    let file = shell.world.workspace.join("calls");
+    std::fs::write(
+        &file,
+        "{\"tool\": \"Read\", \"args\": {\"path\": \"a\"}}\n\nx\n",
+    )
+    .unwrap();
+    let said = shell.run(&["check", "--batch", "calls"]);
+    assert!(said.contains("\"line\":3"), "{said}");
+}
+
+#[test]
+fn a_broken_file_is_told_once_and_without_colours() {
+    let shell = Shell::new();
+    shell.user("version = 1\n[[");
+    let said = shell.run(&["check", "--bash", "ls"]);
+    assert!(!said.contains('\u{1b}') && !said.contains("WARN"), "{said}");
 }
 
 #[test]
@@ -270,9 +304,12 @@ fn suggest_prints_the_rules_that_would_have_removed_the_most_prompts() {
         let card = host.take(&command, |message| {
             message["method"] == "permissions.request"
         });
+        // What was refused is nothing to make a rule of.
+        let refused = command.starts_with("wc") || command.starts_with("git");
+        let answer = if refused { "deny" } else { "allow-once" };
         host.send(
             serde_json::json!({"id": 500 + id, "method": "permissions.resolve", "params": {
-                "sessionId": "s", "requestId": card["params"]["requestId"], "decision": "deny",
+                "sessionId": "s", "requestId": card["params"]["requestId"], "decision": answer,
             }}),
         );
         host.take(&command, |message| message["id"] == id);
@@ -330,4 +367,33 @@ fn replay_decides_recorded_sessions_by_one_policy_or_two() {
     assert_eq!(value["movedTranscripts"], 1);
     let none = shell.run(&["replay", "/nowhere.jsonl"]);
     assert!(none.ends_with("exit 1"), "{none}");
+}
+
+#[test]
+fn a_case_with_a_member_that_is_not_known_is_wrong() {
+    let shell = Shell::new();
+    shell.user(RULES);
+    let file = shell.world.workspace.join("cases");
+    for case in [
+        r#"{"command": "git push", "expect": "deny", "expct": "x"}"#,
+        r#"{"command": "git push", "expect": "ask", "expect": "deny"}"#,
+        r#"{"command": "git push", "tool": "Write", "expect": "deny"}"#,
+        r#"{"tool": "Write", "expect": "deny"}"#,
+        r#"{"command": "git push", "expect": "deny", "permissionMode": "auto"}"#,
+    ] {
+        std::fs::write(&file, case).unwrap();
+        let said = shell.run(&["policy", "test", "--cases", "cases"]);
+        assert!(
+            said.contains("cases:1:") && said.ends_with("exit 13"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn doctor_looks_at_the_policy() {
+    let shell = Shell::new();
+    shell.user("version = 1\n[[");
+    let said = shell.run(&["doctor"]);
+    assert!(said.contains("!! policy"), "{said}");
 }

@@ -100,7 +100,7 @@ impl WatchedFile {
             Ok(stat) => stat,
             Err(Errno::NOENT | Errno::NOTDIR) => {
                 *last = None;
-                return FileState::Missing;
+                return absence(&self.path);
             }
             Err(error) => {
                 *last = None;
@@ -130,6 +130,27 @@ impl WatchedFile {
             }
         }
     }
+}
+
+/// Nothing can be opened there: there is no file, or something stands in its way. A link that leads
+/// nowhere (a collection of dot files that is not mounted) is a file that cannot be read, not none.
+fn absence(path: &Path) -> FileState {
+    for (above, place) in path.ancestors().enumerate() {
+        let Ok(stat) = rustix::fs::lstat(place) else {
+            continue;
+        };
+        let is = |kind| FileType::from_raw_mode(stat.st_mode) == kind;
+        if is(FileType::Symlink) && rustix::fs::stat(place).is_err() {
+            let place = place.display();
+            return FileState::Unreadable(format!("`{place}` is a link that leads nowhere"));
+        }
+        if above > 0 && !is(FileType::Symlink) && !is(FileType::Directory) {
+            let place = place.display();
+            return FileState::Unreadable(format!("`{place}` is not a directory"));
+        }
+        break;
+    }
+    FileState::Missing
 }
 
 /// Reads a file that was named on the command line, once.

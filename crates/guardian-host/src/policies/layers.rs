@@ -182,6 +182,9 @@ pub(super) struct LayerReader {
     watched: Mutex<HashMap<PathBuf, Arc<WatchedFile>>>,
     /// By layer and file: the last state seen and what became of it.
     loaded: Mutex<HashMap<PathBuf, (FileState, PolicyLayer)>>,
+    /// Texts of files that were checked, by file and hash: a file that changes back and forth is
+    /// not read again each time.
+    checked: Mutex<HashMap<(PathBuf, String), Result<(), PolicyErrors>>>,
 }
 
 /// Files beyond which the caches are emptied: sessions come and go in a long-lived host.
@@ -195,6 +198,7 @@ impl LayerReader {
             keeps,
             watched: Mutex::default(),
             loaded: Mutex::default(),
+            checked: Mutex::default(),
         }
     }
 
@@ -289,9 +293,9 @@ impl LayerReader {
                     home: &self.places.home,
                     workspace,
                 };
-                match good.check(judge) {
+                let hash = hash_of(text);
+                match self.check_once(&good, &hash, judge) {
                     Ok(()) => {
-                        let hash = hash_of(text);
                         self.keep(file, &hash, text);
                         found.state = LayerState::InForce;
                         found.text = Some(Arc::clone(text));
@@ -322,6 +326,26 @@ impl LayerReader {
             tracing::warn!(problem = problem.sentence(), "a policy file does not load");
         }
         found
+    }
+
+    fn check_once(
+        &self,
+        good: &GoodText<'_>,
+        hash: &str,
+        judge: &Judge,
+    ) -> Result<(), PolicyErrors> {
+        let key = (good.file.to_owned(), hash.to_owned());
+        let lock = || self.checked.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&key) {
+            return known.clone();
+        }
+        let result = good.check(judge);
+        let mut checked = lock();
+        if checked.len() >= CACHED_FILES {
+            checked.clear();
+        }
+        checked.insert(key, result.clone());
+        result
     }
 
     fn keep(&self, file: &Path, hash: &str, text: &str) {

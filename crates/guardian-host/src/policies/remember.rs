@@ -9,7 +9,7 @@ use guardian_review::Decider;
 use guardian_rules::{Layer, Suggestion};
 use guardian_store::{AuditEntry, AuditEvent, Durability};
 use serde_json::json;
-use toml_edit::{ArrayOfTables, DocumentMut, Item, TableLike, Value};
+use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 use super::{LayerState, Policies, file, hash_of, layers};
 use crate::error::HostError;
@@ -24,76 +24,145 @@ const COMMENT_MAX: usize = 160;
 
 /// Appends one `[[rule]]` or `[[accepted]]` table, given as TOML, with a comment above it.
 ///
-/// Everything else of the text stays byte for byte. A rule whose id is already there is not added
-/// again: the id is a hash of what the rule says.
+/// Everything else of the text stays byte for byte, its line ends and a byte order mark too. A rule
+/// whose id is already there is not added again: the id is a hash of what the rule says.
 ///
 /// # Errors
 /// When either text is not TOML of that form.
 pub fn append_rule(text: &str, table: &str, comment: &str) -> Result<String, String> {
-    let mut document: DocumentMut = text
-        .parse()
-        .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
-    let addition: DocumentMut = table
-        .parse()
-        .map_err(|error: toml_edit::TomlError| error.message().to_owned())?;
-    for (key, item) in addition.iter() {
-        let Some(new) = item.as_array_of_tables().and_then(|tables| tables.get(0)) else {
-            return Err(format!("`{key}` is not a list of tables"));
-        };
-        let mut new = new.clone();
-        let name = if key == "rule" { "id" } else { "key" };
-        let own = new.get(name).and_then(Item::as_str).map(str::to_owned);
-        let same = |known: Option<&str>| known.is_some() && known == own.as_deref();
-        // Places of tables in a document are kept as numbers; a new one comes last.
-        new.set_position(None);
-        match document
-            .entry(key)
-            .or_insert(Item::ArrayOfTables(ArrayOfTables::new()))
-        {
-            Item::ArrayOfTables(tables) => {
-                let there = tables
-                    .iter()
-                    .any(|table| same(table.get(name).and_then(Item::as_str)));
-                if there {
-                    continue;
-                }
-                if key == "accepted" {
-                    // Another definition of the same command takes the place of the earlier one.
-                    tables.retain(|old| !is_same_command(old, &new));
-                }
-                let lead = if text.trim().is_empty() { "" } else { "\n" };
-                new.decor_mut()
-                    .set_prefix(format!("{lead}# {}\n", comment_line(comment)));
-                tables.push(new);
+    let (mark, body) = match text.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", text),
+    };
+    let document = parse(body)?;
+    let addition = parse(table)?;
+    let mut entries = addition.iter();
+    let (Some((key, item)), None) = (entries.next(), entries.next()) else {
+        return Err("it is not one table".to_owned());
+    };
+    let new = item
+        .as_array_of_tables()
+        .filter(|tables| tables.len() == 1)
+        .and_then(|tables| tables.get(0))
+        .ok_or_else(|| format!("`{key}` is not a list of tables"))?;
+    let comment = comment_line(comment);
+    let body = match document.get(key) {
+        None => push_table(body, table, &comment),
+        Some(Item::ArrayOfTables(tables)) => {
+            if tables.iter().any(|known| is_there(key, known, new)) {
+                return Ok(text.to_owned());
             }
-            Item::Value(Value::Array(tables)) => {
-                let there = tables.iter().any(|table| {
-                    same(
-                        table
-                            .as_inline_table()
-                            .and_then(|table| table.get(name))
-                            .and_then(Value::as_str),
-                    )
-                });
-                if there {
-                    continue;
-                }
-                if key == "accepted" {
-                    tables.retain(|old| {
-                        !old.as_inline_table()
-                            .is_some_and(|old| is_same_command(old, &new))
-                    });
-                }
-                let mut inline = Value::InlineTable(new.into_inline_table());
-                inline
-                    .decor_mut()
-                    .set_prefix(format!("\n    # {}\n    ", comment_line(comment)));
-                tables.push_formatted(inline);
-            }
-            _ => return Err(format!("`{key}` is not a list of tables")),
+            let kept = without_earlier(body, &document, key, new);
+            push_table(kept.as_deref().unwrap_or(body), table, &comment)
         }
+        Some(Item::Value(Value::Array(_))) => match push_inline(body, key, new, &comment)? {
+            Some(body) => body,
+            None => return Ok(text.to_owned()),
+        },
+        Some(_) => return Err(format!("`{key}` is not a list of tables")),
+    };
+    Ok(format!("{mark}{body}"))
+}
+
+fn parse(text: &str) -> Result<DocumentMut, String> {
+    text.parse()
+        .map_err(|error: toml_edit::TomlError| error.message().to_owned())
+}
+
+/// The line end that most lines of a text have.
+fn line_end(text: &str) -> &'static str {
+    let all = text.matches('\n').count();
+    if text.matches("\r\n").count() * 2 > all {
+        "\r\n"
+    } else {
+        "\n"
     }
-    Ok(document.to_string())
+}
+
+/// The table behind everything that is there.
+fn push_table(text: &str, table: &str, comment: &str) -> String {
+    let end = line_end(text);
+    let mut after = text.to_owned();
+    if !after.is_empty() && !after.ends_with('\n') {
+        after.push_str(end);
+    }
+    if !after.trim().is_empty() {
+        after.push_str(end);
+    }
+    for line in std::iter::once(format!("# {comment}").as_str()).chain(table.trim().lines()) {
+        after.push_str(line);
+        after.push_str(end);
+    }
+    after
+}
+
+/// The text without an earlier definition of the same command, whose place the new one takes;
+/// `None` when there is none.
+fn without_earlier(
+    text: &str,
+    document: &DocumentMut,
+    key: &str,
+    new: &dyn TableLike,
+) -> Option<String> {
+    let mut document = document.clone();
+    let tables = document.get_mut(key)?.as_array_of_tables_mut()?;
+    let before = tables.len();
+    if key == "accepted" {
+        tables.retain(|old| !is_same_command(old, new));
+    }
+    if tables.len() == before {
+        return None;
+    }
+    Some(with_line_ends(&document.to_string(), text))
+}
+
+/// The table among those of an inline list; `None` when it is there already.
+fn push_inline(
+    text: &str,
+    key: &str,
+    new: &toml_edit::Table,
+    comment: &str,
+) -> Result<Option<String>, String> {
+    let mut document = parse(text)?;
+    let Some(tables) = document.get_mut(key).and_then(Item::as_array_mut) else {
+        return Err(format!("`{key}` is not a list of tables"));
+    };
+    let of = |value: &Value, test: &dyn Fn(&dyn TableLike) -> bool| {
+        value
+            .as_inline_table()
+            .is_some_and(|table| test(table as &dyn TableLike))
+    };
+    if tables
+        .iter()
+        .any(|old| of(old, &|old| is_there(key, old, new)))
+    {
+        return Ok(None);
+    }
+    if key == "accepted" {
+        tables.retain(|old| !of(old, &|old| is_same_command(old, new)));
+    }
+    let mut inline = Value::InlineTable(new.clone().into_inline_table());
+    inline
+        .decor_mut()
+        .set_prefix(format!("\n    # {comment}\n    "));
+    tables.push_formatted(inline);
+    Ok(Some(with_line_ends(&document.to_string(), text)))
+}
+
+/// What was written with plain line feeds, with the line ends of the text that it came from.
+fn with_line_ends(written: &str, like: &str) -> String {
+    let plain = written.replace("\r\n", "\n");
+    match line_end(like) {
+        "\r\n" => plain.replace('\n', "\r\n"),
+        _ => plain,
+    }
+}
+
+/// The same rule, or the same definition of the same command.
+fn is_there(key: &str, known: &dyn TableLike, new: &dyn TableLike) -> bool {
+    let name = if key == "rule" { "id" } else { "key" };
+    let of = |table: &dyn TableLike| table.get(name).and_then(Item::as_str).map(str::to_owned);
+    of(known).is_some() && of(known) == of(new)
 }
 
 /// The same command of the same project, by whatever definition.
@@ -266,6 +335,40 @@ mod tests {
             assert!(after.contains(line), "{line}");
         }
         assert_eq!(append_rule(&after, RULE, "again").unwrap(), after);
+    }
+
+    #[test]
+    fn line_ends_a_mark_and_the_last_comment_stay() {
+        for text in [
+            "version = 1\r\npreset = \"standard\"\r\n# c\r\n",
+            "\u{feff}version = 1\n\n[[rule]]\nid = \"a\"\neffect = \"deny\"\ncommand = [\"x\"]\n# the end",
+            "version = 1\r\n[[rule]]\r\nid = \"a\"\r\n# of a\r\n\r\n",
+        ] {
+            let after = append_rule(text, RULE, "why").unwrap();
+            let added = after.strip_prefix(text).unwrap();
+            let end = line_end(text);
+            assert!(
+                added.contains(&format!("# why{end}[[rule]]{end}id")),
+                "{added:?}"
+            );
+            assert_eq!(after.contains("\r\n"), end == "\r\n");
+            assert!(
+                !added
+                    .replace("\r\n", "")
+                    .contains(if end == "\n" { '\r' } else { '\n' })
+            );
+        }
+    }
+
+    #[test]
+    fn another_definition_takes_the_place_of_the_earlier_one() {
+        let table = |key: &str| {
+            format!("[[accepted]]\nproject = \"/p\"\ncommand = \"make\"\nkey = \"{key}\"\n")
+        };
+        let text = append_rule("version = 1\r\n", &table("a"), "one").unwrap();
+        let text = append_rule(&text, &table("b"), "two").unwrap();
+        assert_eq!(text.matches("[[accepted]]").count(), 1, "{text}");
+        assert!(text.contains("key = \"b\"\r\n"), "{text:?}");
     }
 
     #[test]

@@ -18,6 +18,8 @@ use super::rule::{Rule, SubjectKind, Unless, When, effects_named};
 use super::words::{CommandPattern, ProgramPattern};
 use super::{Layer, Preset, Trust};
 use crate::floor::{FloorEffect, floor_rules};
+use crate::tools::BUILT_IN_TOOLS;
+use crate::{ToolKind, tool_kind};
 
 /// Where relative globs and `~` lead, and what links make of them.
 #[derive(Clone, Copy)]
@@ -161,7 +163,7 @@ pub(super) fn compile_text(
                     place: place(span),
                     id: id.clone(),
                     fault,
-                    hint: hint.to_owned(),
+                    hint,
                 }));
             }
             Err(Fault::Pattern { pattern, fault }) => {
@@ -234,17 +236,23 @@ fn id_span(source: &str, rule: &Spanned<RuleFile>) -> Range<usize> {
     find_span(source, rule.span(), &rule.get_ref().id).unwrap_or_else(|| rule.span())
 }
 
-/// The first place of `needle` within a rule's text.
+/// The first place of `needle` within a rule's text: as a string, else as a key or a part of one.
 fn find_span(source: &str, within: Range<usize>, needle: &str) -> Option<Range<usize>> {
     let start = within.start.min(source.len());
-    let offset = source.get(start..)?.find(needle)?;
+    let text = source.get(start..)?;
+    let quoted = ['"', '\'']
+        .iter()
+        .filter_map(|quote| text.find(&format!("{quote}{needle}{quote}")))
+        .min()
+        .map(|at| at + 1);
+    let offset = quoted.or_else(|| text.find(needle))?;
     Some(start + offset..start + offset + needle.len())
 }
 
 enum Fault {
     Condition {
         fault: String,
-        hint: &'static str,
+        hint: String,
         at: Option<&'static str>,
     },
     Pattern {
@@ -253,10 +261,10 @@ enum Fault {
     },
 }
 
-fn fault(at: &'static str, fault: impl Into<String>, hint: &'static str) -> Fault {
+fn fault(at: &'static str, fault: impl Into<String>, hint: impl Into<String>) -> Fault {
     Fault::Condition {
         fault: fault.into(),
-        hint,
+        hint: hint.into(),
         at: Some(at),
     }
 }
@@ -272,6 +280,28 @@ fn compile_rule(file: &RuleFile, layer: Layer, cx: &CompileContext<'_>) -> Resul
         .and_then(|unless| unless.paths.as_ref())
         .map(|paths| globs(&paths.0, cx))
         .transpose()?;
+
+    let tools = file
+        .tool
+        .as_ref()
+        .map(|tools| {
+            tools
+                .0
+                .iter()
+                .map(|tool| tool_named(tool, file.effect))
+                .collect()
+        })
+        .transpose()?;
+    let tools: Option<Vec<String>> = tools;
+    let exceptions = unless.and_then(|unless| unless.flags.as_ref());
+    for flag in file
+        .flags
+        .iter()
+        .chain(exceptions)
+        .flat_map(|flags| &flags.0)
+    {
+        check_flag(flag)?;
+    }
 
     if file.tail.is_some() && file.command.is_none() {
         return Err(fault(
@@ -329,13 +359,8 @@ fn compile_rule(file: &RuleFile, layer: Layer, cx: &CompileContext<'_>) -> Resul
     };
     check_effect(file, subject)?;
 
-    let tools = file
-        .tool
-        .as_ref()
-        .map(|tools| tools.0.iter().map(|tool| TextGlob::new(tool)).collect());
-    let tool_kinds = match (&file.tool, file.effect) {
+    let tool_kinds = match (&tools, file.effect) {
         (Some(tools), RuleEffect::Deny | RuleEffect::Ask) if paths.is_some() => tools
-            .0
             .iter()
             .flat_map(|tool| kinds_of_tool(tool))
             .copied()
@@ -348,7 +373,7 @@ fn compile_rule(file: &RuleFile, layer: Layer, cx: &CompileContext<'_>) -> Resul
         effect: file.effect,
         reason: file.reason.clone(),
         subject,
-        tools,
+        tools: tools.map(|tools| tools.iter().map(|tool| TextGlob::new(tool)).collect()),
         tool_kinds,
         command: file.command.as_ref().map(|command| {
             let words: Vec<Vec<String>> = command.iter().map(|word| word.0.clone()).collect();
@@ -396,6 +421,49 @@ fn compile_rule(file: &RuleFile, layer: Layer, cx: &CompileContext<'_>) -> Resul
         }),
         fingerprint: fingerprint(file, layer),
     })
+}
+
+/// The tool that a rule means. Deny and ask rules name it in upper or lower case as they like; a
+/// name that is almost a built-in one is a slip, and a rule with it would never hold.
+fn tool_named(written: &str, effect: RuleEffect) -> Result<String, Fault> {
+    if BUILT_IN_TOOLS.contains(&written) || written.contains('*') {
+        return Ok(written.to_owned());
+    }
+    let same = BUILT_IN_TOOLS
+        .iter()
+        .find(|tool| tool.eq_ignore_ascii_case(written));
+    let meant = match same {
+        Some(tool) if effect != RuleEffect::Allow => return Ok((*tool).to_owned()),
+        Some(tool) => Some(tool),
+        None if written.len() < 4 || tool_kind(written) == ToolKind::Plugin => None,
+        None => {
+            let written = written.to_ascii_lowercase();
+            BUILT_IN_TOOLS
+                .iter()
+                .find(|tool| strsim::damerau_levenshtein(&tool.to_ascii_lowercase(), &written) == 1)
+        }
+    };
+    match meant {
+        None => Ok(written.to_owned()),
+        Some(tool) => Err(fault(
+            "tool",
+            format!("there is no tool `{written}`"),
+            format!("did you mean `{tool}`? A tool of a client with such a name is `{written}*`"),
+        )),
+    }
+}
+
+fn check_flag(flag: &str) -> Result<(), Fault> {
+    let name = flag.trim_start_matches(['-', '+']);
+    if name.len() < flag.len() && (!name.is_empty() || flag == "--") {
+        return Ok(());
+    }
+    let dashes = if name.chars().count() > 1 { "--" } else { "-" };
+    Err(fault(
+        "flags",
+        format!("`{flag}` is not a flag"),
+        format!("write it with its dashes: `{dashes}{name}`; a plain word belongs into `command`"),
+    ))
 }
 
 /// Conditions that would break the law that adding a fact never loosens, or that name nothing.

@@ -185,10 +185,7 @@ impl PolicyError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Syntax(error) => nearest_name(&error.message).map_or_else(
-                || "the accepted keys are in schemas/policy.schema.json".to_owned(),
-                |name| format!("did you mean `{name}`?"),
-            ),
+            Self::Syntax(error) => syntax_hint(&error.message),
             Self::Version(_) => "write `version = 1`".to_owned(),
             Self::ForbiddenKey(error) => format!(
                 "a repository's policy file may only tighten; move `{}` to your own policy file",
@@ -205,6 +202,29 @@ impl PolicyError {
             Self::Example(_) => "change the rule's conditions, or the example".to_owned(),
         }
     }
+}
+
+/// What to do about what the parser says.
+fn syntax_hint(message: &str) -> String {
+    if let Some(name) = nearest_name(message) {
+        return format!("did you mean `{name}`?");
+    }
+    let hint = if message.starts_with("missing field") {
+        "a file begins with `version = 1`; each `[[rule]]` has an `id`, an `effect` (`allow`, `ask`, `deny`) and what it holds of (`tool`, `command`, `paths` …)"
+    } else if message.contains("expected a sequence") {
+        "write it as a list, each word on its own: `command = [\"git\", \"push\"]`"
+    } else if message.starts_with("unknown") {
+        "take one of the names that are listed"
+    } else if message.starts_with("invalid type") || message.starts_with("data did not match") {
+        "text stands in quotes (`\"git\"`), lists in brackets (`[\"a\", \"b\"]`), numbers, `true` and `false` plain"
+    } else if message.starts_with("duplicate") {
+        "give each key once"
+    } else if message.contains("UTF-8") {
+        "save the file as UTF-8"
+    } else {
+        "this is not TOML: look for a quote or a bracket that is not closed, or a missing `=`"
+    };
+    hint.to_owned()
 }
 
 /// The accepted name that is nearest to the one written, from a message "unknown field `x`,

@@ -2,12 +2,12 @@
 
 use guardian_facts::Facts;
 
-use super::compile::{CompileContext, PolicyText, compile_text};
-use super::error::{ExampleError, PolicyError, PolicyErrors};
+use super::compile::{CompileContext, Example, PolicyText, compile_text};
+use super::error::{ConditionError, ExampleError, PolicyError, PolicyErrors};
 use super::file::RuleEffect;
 use super::rule::{Rule, Subject, SubjectKind};
 use super::words::Certainty;
-use super::{Policy, Preset};
+use super::{Layer, Policy, Preset};
 use crate::Situation;
 use crate::evaluate::View;
 
@@ -37,7 +37,12 @@ pub fn check_examples(
     let mut errors = Vec::new();
     let policy = Policy::builtin(Preset::Standard);
     for text in texts {
-        for example in compile_text(text, cx, &mut errors).examples {
+        let examples = compile_text(text, cx, &mut errors).examples;
+        if let Some(error) = too_many(text.layer, &examples) {
+            errors.push(error);
+            continue;
+        }
+        for example in examples {
             let tool = example_tool(&example.rule);
             let fault = match reader.read(&tool, &example.text) {
                 Err(reason) => Some(format!("cannot be read: {reason}")),
@@ -74,6 +79,35 @@ pub fn check_examples(
     } else {
         Err(PolicyErrors(errors))
     }
+}
+
+/// Most examples of a file that the user did not write: each of them is read like a call.
+const MAX_FOREIGN_EXAMPLES: usize = 256;
+
+/// Most bytes of all of them.
+const MAX_FOREIGN_BYTES: usize = 16 * 1024;
+
+/// A repository must not make each load of its file long.
+fn too_many(layer: Layer, examples: &[Example]) -> Option<PolicyError> {
+    if matches!(layer, Layer::Managed | Layer::User) {
+        return None;
+    }
+    let mut bytes = 0;
+    let over = examples.iter().enumerate().find(|(index, example)| {
+        bytes += example.text.len();
+        *index >= MAX_FOREIGN_EXAMPLES || bytes > MAX_FOREIGN_BYTES
+    });
+    over.map(|(_, example)| {
+        PolicyError::Condition(ConditionError {
+            place: example.place.clone(),
+            id: example.rule.id.clone(),
+            fault: format!(
+                "the examples of the file are more than {MAX_FOREIGN_EXAMPLES}, or longer than \
+                 {MAX_FOREIGN_BYTES} bytes"
+            ),
+            hint: "keep the rest in a file for `guardian policy test --cases`".to_owned(),
+        })
+    })
 }
 
 /// The tool that the text of an example is for.

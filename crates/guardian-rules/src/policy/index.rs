@@ -31,7 +31,10 @@ impl Index {
         for (at, rule) in rules.iter().enumerate() {
             match rule.subject {
                 SubjectKind::Call => match rule.tool_names() {
-                    Some(names) => insert_all(&mut index.call_by_tool, names, at),
+                    Some(names) => {
+                        let names = names.iter().map(|name| name.to_lowercase()).collect();
+                        insert_all(&mut index.call_by_tool, names, at);
+                    }
                     None => index.call.push(at),
                 },
                 SubjectKind::Command => match program_names(rule) {
@@ -112,7 +115,12 @@ impl Index {
     /// Rules about the call as a whole.
     pub(crate) fn for_call(&self, tool: &str) -> Vec<usize> {
         let mut found = self.call.clone();
-        found.extend(self.call_by_tool.get(tool).into_iter().flatten());
+        found.extend(
+            self.call_by_tool
+                .get(&tool.to_lowercase())
+                .into_iter()
+                .flatten(),
+        );
         found
     }
 

@@ -113,8 +113,12 @@ impl Rule {
     /// The conditions that the call as a whole must meet.
     fn applies_to_call(&self, view: &View<'_>, subject: Subject<'_>) -> Certainty {
         let situation = view.situation;
+        let case = match self.effect {
+            RuleEffect::Allow => Case::Exact,
+            RuleEffect::Ask | RuleEffect::Deny => Case::Fold,
+        };
         let tool = self.tools.as_ref().is_none_or(|tools| {
-            tools.iter().any(|tool| tool.matches(view.tool, Case::Exact))
+            tools.iter().any(|tool| tool.matches(view.tool, case))
                 || matches!(subject, Subject::Access(access) if self.tool_kinds.contains(&access.kind))
         });
         let mode = self

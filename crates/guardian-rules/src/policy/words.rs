@@ -1,5 +1,6 @@
 //! Matching command lines word by word.
 
+use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{CommandFact, Program, ProgramForm, RootPaths, Word, WordPart};
 
 use super::file::Tail;
@@ -366,6 +367,7 @@ fn is_program_path(rule: &str, program: &Program, roots: &RootPaths) -> bool {
 /// The command has one of these flags: as it stands, with `=value`, in a cluster of short flags, or
 /// abbreviated. Unknown words may be any flag.
 pub(crate) fn has_flag(command: &CommandFact, flags: &[String]) -> Certainty {
+    let flags = &spelled(command, flags, Skip::Options);
     let mut best = Certainty::No;
     if command.argv.first().is_some_and(may_split) {
         best = Certainty::Possible;
@@ -381,6 +383,32 @@ pub(crate) fn has_flag(command: &CommandFact, flags: &[String]) -> Certainty {
         best = best.max(certainty);
     }
     best
+}
+
+/// The flags with their other spellings, as the catalogue knows them: `-f` is `--force` of
+/// `git push`. Where nothing may be skipped, only words that stand right behind the program are
+/// taken for subcommands.
+fn spelled(command: &CommandFact, flags: &[String], skip: Skip) -> Vec<String> {
+    let mut names: Vec<&str> = command.program.name.as_deref().into_iter().collect();
+    if names.is_empty() {
+        return flags.to_vec();
+    }
+    let catalogue = Catalogue::builtin();
+    for word in command.argv.iter().skip(1) {
+        let text = word.as_literal().filter(|text| !text.starts_with('-'));
+        if skip == Skip::Nothing {
+            let known = text.filter(|text| catalogue.lists(&format!("{} {text}", names.join(" "))));
+            if known.is_none() {
+                break;
+            }
+        }
+        names.extend(text);
+    }
+    let others = flags
+        .iter()
+        .flat_map(|flag| catalogue.other_spellings(&names, flag))
+        .map(str::to_owned);
+    flags.iter().cloned().chain(others).collect()
 }
 
 fn is_flag(word: &str, flag: &str) -> bool {
@@ -408,6 +436,7 @@ fn is_flag(word: &str, flag: &str) -> bool {
 
 /// The flag stands there literally, before any `--`.
 pub(crate) fn has_flag_for_sure(command: &CommandFact, flags: &[String]) -> bool {
+    let flags = spelled(command, flags, Skip::Nothing);
     command
         .argv
         .iter()

@@ -119,6 +119,41 @@ fn each_fault_says_where_it_is_and_what_to_do() {
             format!("{RULE}when = {{ network = false }}\n"),
         ),
         (
+            "a tool that is almost a built-in one",
+            Layer::User,
+            format!("{RULE}tool = \"Wirte\"\n"),
+        ),
+        (
+            "a tool in the wrong case, which an allow rule would never meet",
+            Layer::User,
+            format!("{}tool = \"bash\"\n", RULE.replace("deny", "allow")),
+        ),
+        (
+            "a flag without dashes",
+            Layer::User,
+            format!("{RULE}command = [\"git\", \"push\"]\nflags = [\"force\"]\n"),
+        ),
+        (
+            "an exception that is no flag",
+            Layer::User,
+            format!("{RULE}unless = {{ flags = [\"x\"] }}\n"),
+        ),
+        (
+            "a bracket as a glob",
+            Layer::User,
+            format!("{RULE}paths = [\"[\"]\n"),
+        ),
+        (
+            "a text in place of a list",
+            Layer::User,
+            format!("{RULE}command = \"git push\"\n"),
+        ),
+        (
+            "no id",
+            Layer::User,
+            "[[rule]]\neffect = \"deny\"\n".to_owned(),
+        ),
+        (
             "a tail without a command",
             Layer::User,
             format!("{RULE}tail = \"none\"\n"),

@@ -572,3 +572,58 @@ fn strict_asks_over_modes_and_grants_and_denies_the_network() {
         Decision::Deny
     );
 }
+
+#[test]
+fn a_deny_rule_names_its_tool_in_upper_or_lower_case() {
+    let make = || run(opaque("make", &[]));
+    for tool in ["Bash", "bash", "BASH", "ba*"] {
+        let rule = format!("[[rule]]\nid = \"a\"\neffect = \"deny\"\ntool = \"{tool}\"\n");
+        stops(&rule, &make(), Decision::Deny);
+    }
+    let rule = "[[rule]]\nid = \"a\"\neffect = \"ask\"\ntool = \"MCP_X_*\"\n";
+    stops(rule, &make(), Decision::Allow);
+    let rule = "[[rule]]\nid = \"a\"\neffect = \"allow\"\ntool = \"ba*\"\n";
+    check(rule, &make(), Decision::Ask);
+}
+
+#[test]
+fn a_flag_is_met_in_both_of_its_spellings() {
+    let rule = |effect: &str, flag: &str| {
+        format!(
+            "[[rule]]\nid = \"a\"\neffect = \"{effect}\"\ncommand = [\"git\", \"push\"]\nflags = [\"{flag}\"]\n"
+        )
+    };
+    for flag in ["--force", "-f"] {
+        for command in [
+            "git push -f",
+            "git push --force",
+            "git push -uf origin",
+            "git -C sub push -f",
+        ] {
+            stops(
+                &rule("deny", flag),
+                &run(opaque(command, &[])),
+                Decision::Deny,
+            );
+        }
+        for command in ["git push --force-with-lease", "git push -u origin"] {
+            stops(
+                &rule("deny", flag),
+                &run(opaque(command, &[])),
+                Decision::Allow,
+            );
+        }
+    }
+    for (flag, written) in [("--dry-run", "-n"), ("-n", "--dry-run")] {
+        let command = format!("git push {written}");
+        check(
+            &rule("allow", flag),
+            &run(opaque(&command, &[])),
+            Decision::Allow,
+        );
+        let but = format!(
+            "[[rule]]\nid = \"a\"\neffect = \"allow\"\ncommand = [\"git\", \"push\"]\nunless = {{ flags = [\"{flag}\"] }}\n"
+        );
+        check(&but, &run(opaque(&command, &[])), Decision::Ask);
+    }
+}
