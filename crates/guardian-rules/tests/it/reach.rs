@@ -113,7 +113,7 @@ fn what_cannot_reach_them_is_not_asked_about() {
             "cat src/*.rs",
             "cp -r src b",
             "cp -r src/. b",
-            "cp notes.txt ~",
+            "cp notes.txt ~/.config",
             "mkdir -p ~/.config/other",
             "for f in src/*.rs; do cat \"$f\"; done",
             "for f in src/*.rs; do cat $f; done",
