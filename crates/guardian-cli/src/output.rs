@@ -5,7 +5,6 @@
 //! writer, on a terminal and elsewhere: what could drive a terminal, turn text around or hide in it
 //! is shown as its escape. Colours are parts of their own ([`Part`]) and never in the text.
 
-use std::fs::File;
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
@@ -117,15 +116,14 @@ pub(crate) fn notice(text: &str) {
 }
 
 /// Writes a line to the terminal that a person sits at.
-pub(crate) fn to_terminal(terminal: &File, parts: &[Part<'_>]) -> std::io::Result<()> {
-    write_line(&mut { terminal }, parts)
+pub(crate) fn to_terminal(terminal: &mut dyn Write, parts: &[Part<'_>]) -> std::io::Result<()> {
+    write_line(terminal, parts)
 }
 
 /// Writes a question to the terminal; the answer is typed behind it.
-pub(crate) fn ask_terminal(terminal: &File, parts: &[Part<'_>]) -> std::io::Result<()> {
-    let mut out = terminal;
-    write(&mut out, parts, Breaks::Shown)?;
-    out.flush()
+pub(crate) fn ask_terminal(terminal: &mut dyn Write, parts: &[Part<'_>]) -> std::io::Result<()> {
+    write(terminal, parts, Breaks::Shown)?;
+    terminal.flush()
 }
 
 /// Is somebody looking at stderr?

@@ -123,7 +123,10 @@ fn ask(terminal: &File, posted: &Posted, others: usize) -> HumanAnswer {
             .map(|(key, choice)| format!("{key} = {}", label(choice)))
             .collect();
         let offered = format!(" ({}): ", offered.join(", "));
-        let _ = output::ask_terminal(terminal, &[(STRONG, "Your answer"), (PLAIN, &offered)]);
+        let _ = output::ask_terminal(
+            &mut { terminal },
+            &[(STRONG, "Your answer"), (PLAIN, &offered)],
+        );
         let mut line = String::new();
         match input.read_line(&mut line) {
             Ok(0) | Err(_) => return HumanAnswer::word("deny"),
@@ -159,7 +162,7 @@ pub(crate) fn confirm(question: &str) -> bool {
         return false;
     };
     let parts = [(STRONG, question), (PLAIN, " (yes/no) ")];
-    if output::ask_terminal(&terminal, &parts).is_err() {
+    if output::ask_terminal(&mut &terminal, &parts).is_err() {
         return false;
     }
     if forget_typed_ahead(&terminal).is_err() {
@@ -224,7 +227,7 @@ fn show(terminal: &File, card: &Card) -> std::io::Result<()> {
             (true, _) if line.starts_with('!') => WARNING,
             _ => PLAIN,
         };
-        output::to_terminal(terminal, &[(style, line.as_str())])?;
+        output::to_terminal(&mut { terminal }, &[(style, line.as_str())])?;
     }
     Ok(())
 }

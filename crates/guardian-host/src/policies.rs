@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use guardian_rules::{Layer, PolicyErrors, Preset};
+use guardian_rules::{ErrorPlace, Layer, PolicyError, PolicyErrors, Preset, SyntaxError};
 use guardian_store::{AuditEntry, AuditEvent, Durability, SessionId, Store};
 use serde_json::json;
 
@@ -324,6 +324,22 @@ pub fn read_policy_file(file: &Path) -> Result<String, HostError> {
     file::read_named(file)
         .map(|text| text.to_string())
         .map_err(|reason| invalid(format!("`{}`: {reason}", file.display())))
+}
+
+/// The place where a policy file is not UTF-8; `None` when that is not what is wrong with it.
+#[must_use]
+pub fn not_utf8(file: &Path) -> Option<PolicyErrors> {
+    let bytes = file::read_bytes(file)?;
+    let start = std::str::from_utf8(&bytes).err()?.valid_up_to();
+    let source = String::from_utf8_lossy(&bytes).into_owned();
+    Some(PolicyErrors(vec![PolicyError::Syntax(SyntaxError {
+        place: ErrorPlace {
+            file: file.display().to_string(),
+            span: start..start + char::REPLACEMENT_CHARACTER.len_utf8(),
+            source: source.into(),
+        },
+        message: "it is not UTF-8".to_owned(),
+    })]))
 }
 
 /// The preset that a store's settings ask for.

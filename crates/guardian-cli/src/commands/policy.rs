@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use guardian_host::HostError;
 use guardian_host::policies::{
-    LayerState, PolicyLayer, check_policy_text, format_policy, read_policy_file, write_policy_file,
+    LayerState, PolicyLayer, check_policy_text, format_policy, not_utf8, read_policy_file,
+    write_policy_file,
 };
 use guardian_host::rules::{Layer, PolicyErrors};
 use serde_json::{Value, json};
@@ -65,7 +66,7 @@ fn errors_of(options: &PolicyFileOptions) -> Result<(PathBuf, Option<PolicyError
     let text = match read_policy_file(&file) {
         Ok(text) => text,
         Err(error) => {
-            return match not_text(&file) {
+            return match not_utf8(&file) {
                 Some(errors) => Ok((file, Some(errors))),
                 None => Err(error),
             };
@@ -74,31 +75,6 @@ fn errors_of(options: &PolicyFileOptions) -> Result<(PathBuf, Option<PolicyError
     let workspace = workspace(options)?;
     let checked = check_policy_text(layer, &file, &text, Some(&workspace), &places.home);
     Ok((file, checked.err()))
-}
-
-/// The place where a file is not UTF-8; `None` when that is not what is wrong with it.
-fn not_text(file: &Path) -> Option<PolicyErrors> {
-    use guardian_host::rules::{ErrorPlace, PolicyError, SyntaxError};
-    use std::io::Read as _;
-    if !std::fs::metadata(file).ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(file)
-        .ok()?
-        .take(1 << 20)
-        .read_to_end(&mut bytes)
-        .ok()?;
-    let start = std::str::from_utf8(&bytes).err()?.valid_up_to();
-    let source = String::from_utf8_lossy(&bytes).into_owned();
-    Some(PolicyErrors(vec![PolicyError::Syntax(SyntaxError {
-        place: ErrorPlace {
-            file: file.display().to_string(),
-            span: start..start + char::REPLACEMENT_CHARACTER.len_utf8(),
-            source: source.into(),
-        },
-        message: "it is not UTF-8".to_owned(),
-    })]))
 }
 
 fn check(options: &PolicyFileOptions) -> Result<ExitCode, HostError> {

@@ -178,6 +178,23 @@ pub(super) fn check_managed(path: &Path) -> Result<(), String> {
 }
 
 fn read(path: &Path, owner: Owner) -> Result<Option<(Stamp, FileState)>, String> {
+    let Some((stamp, bytes)) = read_whole(path, owner)? else {
+        return Ok(None);
+    };
+    let state = match String::from_utf8(bytes) {
+        Ok(text) => FileState::Text(text.into()),
+        Err(_) => FileState::Unreadable("it is not UTF-8".to_owned()),
+    };
+    Ok(Some((stamp, state)))
+}
+
+/// The bytes of a file that was named on the command line; `None` when it cannot be used.
+pub(super) fn read_bytes(path: &Path) -> Option<Vec<u8>> {
+    let read = read_whole(path, Owner::User).ok()?;
+    read.map(|(_, bytes)| bytes)
+}
+
+fn read_whole(path: &Path, owner: Owner) -> Result<Option<(Stamp, Vec<u8>)>, String> {
     // NONBLOCK: opening a FIFO must not wait for a writer.
     let mut flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     if owner == Owner::Repository {
@@ -221,11 +238,7 @@ fn read(path: &Path, owner: Owner) -> Result<Option<(Stamp, FileState)>, String>
         }
     }
     bytes.truncate(length);
-    let state = match String::from_utf8(bytes) {
-        Ok(text) => FileState::Text(text.into()),
-        Err(_) => FileState::Unreadable("it is not UTF-8".to_owned()),
-    };
-    Ok(Some((stamp, state)))
+    Ok(Some((stamp, bytes)))
 }
 
 /// A file that somebody other than root may change is not the administrator's word.
