@@ -211,7 +211,7 @@ fn words_that_are_put_together_do_not_hide_a_denied_command() {
             "echo 'rm -rf ~; git push'",
             "git commit -m 'do not git push'",
             "bash -c 'echo \"$1\" \"$@\"' _ a b",
-            "find . -name '*.rs' -exec sh -c 'wc -l \"$1\"' _ {} \\;",
+            "find . -name '*.rs' -exec wc -l {} \\;",
             "sh -c 'for f; do echo \"$f\"; done' _ *.txt",
             "\"$PYTHON\" -m pytest",
         ],
