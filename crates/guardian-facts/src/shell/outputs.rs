@@ -10,8 +10,8 @@ use std::rc::Rc;
 use super::reader::Reader;
 use super::simple::Call;
 use super::values::{self, Kind, Part, State, Text, Value};
-use crate::path::Listed;
-use crate::{ProgramForm, Target, Word};
+use crate::path::{Listed, wider};
+use crate::{PathFact, ProgramForm, Target, Word};
 
 /// What the unknown part stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,6 +195,8 @@ impl Reader<'_> {
     /// Where a field with unknown parts lies, when all of them have a bound.
     pub(super) fn place_bound(&self, text: &Text, written: &str, state: &State) -> Option<Target> {
         let mut pattern = String::new();
+        // Where a name begins a component: unlike the matches of `*`, it may begin with a dot.
+        let mut hidden = None;
         for (at, part) in text.iter().enumerate() {
             match part {
                 Part::Literal(text) | Part::Glob(text) => pattern.push_str(text),
@@ -215,6 +217,9 @@ impl Reader<'_> {
                         });
                         if !ends {
                             return None;
+                        }
+                        if pattern.is_empty() || pattern.ends_with('/') {
+                            hidden = Some(pattern.len());
                         }
                         pattern.push('*');
                     }
@@ -244,7 +249,12 @@ impl Reader<'_> {
         if self.has_split_names(text, &pattern, base) {
             return None;
         }
-        Some(renamed(self.cx.pattern(&pattern, base), written))
+        let mut target = self.cx.pattern(&pattern, base);
+        if let Some(dot) = hidden {
+            pattern.insert(dot, '.');
+            target = either(target, self.cx.pattern(&pattern, base))?;
+        }
+        Some(renamed(target, written))
     }
 
     fn place_files(
@@ -565,17 +575,43 @@ fn git(words: &[Word], cwd: Option<&Path>) -> Option<Bound> {
     }
 }
 
+/// What fits one pattern or the other, when both are patterns in one directory.
+fn either(one: Target, other: Target) -> Option<Target> {
+    match (one, other) {
+        (
+            Target::Pattern {
+                written,
+                pattern,
+                may_match,
+                base,
+            },
+            Target::Pattern {
+                may_match: also,
+                base: hidden,
+                ..
+            },
+        ) => Some(Target::Pattern {
+            written,
+            pattern,
+            may_match: may_match.union(also),
+            base: PathFact {
+                scope: wider(base.scope, hidden.scope),
+                ..base
+            },
+        }),
+        _ => None,
+    }
+}
+
 /// `ls src`: names in one directory.
 fn listed(words: &[Word]) -> Option<Bound> {
     let words = literals(words)?;
     let (flags, operands): (Vec<&str>, Vec<&str>) =
         words.iter().partition(|word| word.starts_with('-'));
-    let plain = flags.iter().all(|flag| {
-        matches!(
-            *flag,
-            "-1" | "-a" | "-A" | "-t" | "-r" | "-tr" | "-1t" | "-t1"
-        )
-    });
+    // not `-a`, which names `..` too
+    let plain = flags
+        .iter()
+        .all(|flag| matches!(*flag, "-1" | "-A" | "-t" | "-r" | "-tr" | "-1t" | "-t1"));
     // a file as operand is printed as it was written
     let directory = operands
         .first()

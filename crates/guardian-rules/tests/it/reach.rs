@@ -106,6 +106,23 @@ fn what_might_reach_guardian_or_keys_is_asked_about() {
 }
 
 #[test]
+fn a_name_that_a_command_prints_may_begin_with_a_dot() {
+    check(
+        Decision::Ask,
+        &[
+            "cat $(ls -A)",
+            "cat $(ls -a | grep env)",
+            "ls -A | xargs cat",
+            "ls -a | xargs cat",
+            "for f in $(ls -A); do cat \"$f\"; done",
+            "cat $(basename x/.env)",
+            "cat \"./$(basename x/.env)\"",
+            "grep -r x $(ls -a)",
+        ],
+    );
+}
+
+#[test]
 fn what_cannot_reach_them_is_not_asked_about() {
     check(
         Decision::Allow,
