@@ -19,28 +19,14 @@ impl Reader<'_> {
 
     /// [`Self::arithmetic`] for text that is expanded already (`let`, `declare -i`).
     pub(super) fn evaluate(&mut self, text: &[Part], span: Span, state: &mut State) {
-        let mut expression = String::new();
-        for part in text {
-            match part {
-                Part::Literal(text) => expression.push_str(text),
-                Part::Unknown {
-                    kind: Kind::Integer,
-                    ..
-                } => expression.push('0'),
-                // It may be the name of any variable.
-                Part::Unknown {
-                    kind: Kind::Benign, ..
-                } if !state.holds_code() => expression.push('0'),
-                _ => {
-                    self.partial_at(
-                        span,
-                        "arithmetic-eval",
-                        "a value that is not known is evaluated as arithmetic",
-                    );
-                    return;
-                }
-            }
-        }
+        let Some(expression) = spelled(text, state) else {
+            self.partial_at(
+                span,
+                "arithmetic-eval",
+                "a value that is not known is evaluated as arithmetic",
+            );
+            return;
+        };
         if !self.expression(&expression, span, state, 0) {
             self.partial_at(span, "arithmetic-eval", "arithmetic that may run commands");
         }
@@ -90,9 +76,9 @@ impl Reader<'_> {
                             return false;
                         }
                     }
-                    None => match values::worst(&value) {
-                        Some(Kind::Integer) => {}
-                        Some(Kind::Benign) if !state.holds_code() => {}
+                    // Evaluated in its turn, with what is known of it.
+                    None => match spelled(&value, state) {
+                        Some(known) if self.expression(&known, span, state, depth + 1) => {}
                         _ => return false,
                     },
                 }
@@ -138,6 +124,36 @@ impl Reader<'_> {
             state,
         );
     }
+}
+
+/// The text as an expression, with a number for each part that is not known and may be none but a
+/// number, or the name of a variable where no variable holds code. `None` where a part may be
+/// anything.
+fn spelled(text: &[Part], state: &State) -> Option<String> {
+    let mut expression = String::new();
+    for part in text {
+        match part {
+            Part::Literal(text) => expression.push_str(text),
+            // Digits behind a name make another name.
+            Part::Unknown {
+                kind: Kind::Integer,
+                ..
+            } if !ends_in_name(&expression) => expression.push('0'),
+            Part::Unknown {
+                kind: Kind::Integer | Kind::Benign,
+                ..
+            } if !state.holds_code() => expression.push('0'),
+            _ => return None,
+        }
+    }
+    Some(expression)
+}
+
+/// The last word of the expression begins like a name.
+fn ends_in_name(expression: &str) -> bool {
+    let of_words = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '#' | '@');
+    let rest = expression.trim_end_matches(of_words);
+    expression[rest.len()..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }
 
 fn subscript_end(bytes: &[u8], at: usize) -> usize {

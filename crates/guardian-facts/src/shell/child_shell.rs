@@ -65,7 +65,11 @@ impl Reader<'_> {
         for (name, value) in state.all_assigned() {
             // Whether it is exported is not followed.
             let kind = match value {
-                Value::Scalar(text) if values::worst(text).is_none() => Kind::Benign,
+                Value::Scalar(text)
+                    if values::worst(text).is_none() && !values::spells_code(text) =>
+                {
+                    Kind::Benign
+                }
                 _ => Kind::Any,
             };
             inner.inherit(name, kind);

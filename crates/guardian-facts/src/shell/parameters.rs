@@ -104,7 +104,7 @@ impl Reader<'_> {
                 let text = text.to_owned();
                 self.prompt(&text, parameter.span, state);
             }
-            None if matches!(values::worst(value), Some(Kind::Integer)) => {}
+            None if values::is_number(value) => {}
             None => self.partial_at(
                 parameter.span,
                 "prompt-expansion",
@@ -212,7 +212,9 @@ impl Reader<'_> {
                 self.variable(&name, state)
             }
             Some("") => Text::new(),
-            _ if matches!(values::worst(&value), Some(Kind::Integer | Kind::Benign)) => {
+            _ if matches!(values::worst(&value), Some(Kind::Integer | Kind::Benign))
+                && !values::spells_code(&value) =>
+            {
                 vec![listed(&parameter.written, Kind::Any)]
             }
             _ => {

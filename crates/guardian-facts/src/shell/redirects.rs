@@ -70,8 +70,8 @@ impl Reader<'_> {
             }
         };
         let mut kind = node.kind;
-        let descriptor = values::as_literal(&target).is_some_and(is_descriptor)
-            || values::worst(&target) == Some(Kind::Integer);
+        let descriptor =
+            values::as_literal(&target).is_some_and(is_descriptor) || values::is_number(&target);
         if node.either {
             kind = if descriptor {
                 RedirectKind::Duplicate

@@ -116,12 +116,30 @@ fn kind_of(text: &[Part]) -> Kind {
         Some(known) if is_integer(known) => Kind::Integer,
         Some(known) if known.contains(['$', '`', '[']) => Kind::Any,
         Some(_) => Kind::Benign,
+        None if spells_code(text) => Kind::Any,
         None => match worst(text) {
             Some(Kind::Integer) if text.len() > 1 => Kind::Benign,
             Some(kind) => kind,
             None => Kind::Any,
         },
     }
+}
+
+/// A number, whatever its unknown parts are. A text with a number in it (`x$?`, `$?+y`) is none: it
+/// may be the name of a variable.
+pub(super) fn is_number(text: &[Part]) -> bool {
+    !text.is_empty()
+        && text.iter().all(|part| match part {
+            Part::Literal(known) => is_integer(known),
+            Part::Unknown { kind, .. } => *kind == Kind::Integer,
+            Part::Temporary | Part::Glob(_) => false,
+        })
+}
+
+/// What is known of the text has signs that evaluation acts on.
+pub(super) fn spells_code(text: &[Part]) -> bool {
+    text.iter()
+        .any(|part| matches!(part, Part::Literal(known) if known.contains(['$', '`', '['])))
 }
 
 pub(super) fn is_integer(text: &str) -> bool {
@@ -374,7 +392,7 @@ impl State {
     pub(super) fn holds_code(&self) -> bool {
         let is_code = |text: &[Part]| match as_literal(text) {
             Some(known) => known.contains('[') && known.contains(['$', '`']),
-            None => matches!(worst(text), Some(Kind::Any | Kind::Remote)),
+            None => spells_code(text) || matches!(worst(text), Some(Kind::Any | Kind::Remote)),
         };
         let positional = match &self.positional {
             Some(list) => list.iter().any(|text| is_code(text)),

@@ -121,6 +121,27 @@ fn code_in_hidden_places_is_a_command() {
 fn text_that_is_evaluated_at_run_time_is_partial() {
     partial("x='a[$(touch M)]'; echo $((x))", "arithmetic-eval");
     partial("let 'a[$(touch M)]=1'", "arithmetic-eval");
+    // A number beside other text is no number: it may be, or become, the name of a variable.
+    for text in [
+        "y='a[$(touch M)]'; n=$(wc -l < f)+y; echo $((n))",
+        "y='a[$(touch M)]'; n=$?+y; echo $((n))",
+        "y='a[$(touch M)]'; n=$(wc -l < f); n+=+y; echo $((n))",
+        "x1='a[$(touch M)]'; n=x$(wc -l < f); echo $((n))",
+        "x1='a[$(touch M)]'; echo $(( x$(wc -l < f) ))",
+        "x1='a[$(touch M)]'; [[ x$(wc -l < f) -gt 0 ]]",
+        // What a child shell gets from `env` is evaluated as any other value.
+        "env n='a[$(touch M)]' bash -c 'echo $((n))'",
+        "env -i n='a[$(touch M)]' bash -c '((n))'",
+    ] {
+        partial(text, "arithmetic-eval");
+    }
+    partial("i='a[$(touch M)]'; echo hi {b[i]}>&1", "subscript");
+    partial("n='a[$(touch M)]'$?; echo ${!n}", "indirect");
+    partial("n='$(touch M)'$?; echo ${n@P}", "prompt-expansion");
+    runs(
+        "n=$(wc -l < f); echo $((n + 1))",
+        &["wc -l", "echo $((n + 1))"],
+    );
     partial("test -v 'a[$(touch M)]'", "arithmetic-eval");
     partial("sleep 0 & wait -n -p 'a[$(touch M)]'", "arithmetic-eval");
     partial("sleep 0 & wait -np'a[$(touch M)]'", "arithmetic-eval");

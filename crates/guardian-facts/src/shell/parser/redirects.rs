@@ -24,7 +24,28 @@ const OPERATORS: [(&str, RedirectKind, u32); 12] = [
     (">", RedirectKind::Truncate, 1),
 ];
 
+/// Bytes that are looked at for the end of a subscript.
+const LONGEST_SUBSCRIPT: usize = 256;
+
 impl Parser<'_> {
+    /// From `length` on stands the rest of `{name[subscript]}>`. A longer look than a subscript takes
+    /// is none: the text counts as one.
+    fn is_element_redirect(&self, length: usize) -> bool {
+        let mut at = length;
+        loop {
+            match self.peek_at(at) {
+                0 | b'\n' => return false,
+                _ if at > length + LONGEST_SUBSCRIPT => return true,
+                b']' if self.peek_at(at + 1) == b'}'
+                    && matches!(self.peek_at(at + 2), b'<' | b'>') =>
+                {
+                    return true;
+                }
+                _ => at += 1,
+            }
+        }
+    }
+
     /// The redirect at the current position, if one starts here.
     pub(super) fn redirect(&mut self) -> Parse<Option<RedirectNode>> {
         let start = self.pos;
@@ -44,6 +65,13 @@ impl Parser<'_> {
             let mut length = 2;
             while Self::is_name_byte(self.peek_at(length)) {
                 length += 1;
+            }
+            if self.peek_at(length) == b'[' && self.is_element_redirect(length) {
+                return Err(self.problem(
+                    start,
+                    "subscript",
+                    "the subscript of a redirect's variable is evaluated",
+                ));
             }
             if self.peek_at(length) == b'}' && matches!(self.peek_at(length + 1), b'<' | b'>') {
                 variable = Some(self.slice(start + 1, start + length).to_owned());
