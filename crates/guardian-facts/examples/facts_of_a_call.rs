@@ -5,7 +5,8 @@
 
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{
-    ExtractorRegistry, FactContext, FactsV1, MemoryProbe, PathClasses, RawArgs, RootPaths, ToolCall,
+    ExtractorRegistry, FactContext, FactsV1, LinkedNames, MemoryProbe, PathClasses, RawArgs,
+    RootPaths, ToolCall,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         probe: &probe,
         classes: &classes,
         catalogue: Catalogue::builtin(),
+        linked: LinkedNames::new(),
     };
     let registry = ExtractorRegistry::builtin();
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::probe::MemoryProbe;
-use guardian_facts::{FactContext, PathClasses, RootPaths, shell};
+use guardian_facts::{FactContext, LinkedNames, PathClasses, RootPaths, shell};
 
 fn main() {
     let text = std::env::args()
@@ -27,6 +27,7 @@ fn main() {
         probe: &probe,
         classes: &classes,
         catalogue: Catalogue::builtin(),
+        linked: LinkedNames::new(),
     };
     let facts = shell::read(&text, "/home/dev/proj".as_ref(), &cx);
     let mut out = format!("{}\nreading: {:?}\n", facts.summary, facts.reading);

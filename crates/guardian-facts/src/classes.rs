@@ -4,6 +4,7 @@
 //! machine (links, guardian's own files, the content of certificates).
 
 mod beneath;
+mod directories;
 mod intersect;
 pub(crate) mod pattern_set;
 mod public_key;
@@ -14,6 +15,7 @@ use std::sync::OnceLock;
 use crate::Sensitivity;
 use crate::defaults::{ClassGroup, FactsConfig, FactsExtension};
 
+use directories::NamedDirectories;
 use pattern_set::{LastSteps, PatternSet, Subject};
 
 pub use beneath::{Hiding, NamesBeneath};
@@ -82,6 +84,8 @@ pub struct PathClasses {
     except_groups: Vec<usize>,
     /// Of the secret and the sensitive patterns: what walks leave out. Made by the first walk.
     hidden_names: OnceLock<LastSteps>,
+    /// The directories that patterns name, from the first step on.
+    directories: OnceLock<NamedDirectories>,
 }
 
 fn classes_of(config: &FactsConfig) -> [(Class, &[ClassGroup]); 3] {
@@ -150,6 +154,7 @@ impl PathClasses {
             path_entries: Vec::new(),
             path_texts: OnceLock::new(),
             hidden_names: OnceLock::new(),
+            directories: OnceLock::new(),
             excepts: PatternSet::default(),
             except_groups: Vec::new(),
         }
@@ -189,6 +194,16 @@ impl PathClasses {
             }
             names
         })
+    }
+
+    /// Well-known names lie in a directory of this relative path, wherever it is: `.vscode`,
+    /// `.yarn/plugins`, and all beneath `.claude`.
+    #[must_use]
+    pub fn holds_well_known_names(&self, directory: &Path) -> bool {
+        let directories = self
+            .directories
+            .get_or_init(|| NamedDirectories::new(self.paths.texts()));
+        directories.may_hold(&folded(directory))
     }
 
     /// Every group that an absolute path belongs to by its name. `home` is the user's home

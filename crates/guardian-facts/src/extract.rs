@@ -16,12 +16,13 @@ pub use registry::{ExtractorRegistry, RegisterError, is_reserved_tool_name};
 
 use crate::catalogue::Catalogue;
 use crate::{
-    ArgumentError, Facts, PathClasses, PathProbe, ProbeLog, RawArgs, RootPaths, ToolInput,
+    ArgumentError, Facts, LinkedNames, PathClasses, PathProbe, ProbeLog, RawArgs, RootPaths,
+    ToolInput,
 };
 
 /// What an extractor may look at besides the arguments. All of it is input: nothing here is read
 /// from the process's environment.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct FactContext<'a> {
     /// The session's roots.
     pub roots: &'a RootPaths,
@@ -31,6 +32,9 @@ pub struct FactContext<'a> {
     pub classes: &'a PathClasses,
     /// Command catalogue.
     pub catalogue: &'a Catalogue,
+    /// Links that were met. A new one for each use of a context; [`crate::ExtractorRegistry`] puts
+    /// in its own.
+    pub linked: LinkedNames,
 }
 
 /// The typed input of a call with what the call would do.

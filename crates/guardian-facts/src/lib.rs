@@ -45,5 +45,5 @@ pub use extract::{
 pub use facts::{CodeFile, Endpoint, Facts, LooseFinding, Opacity, Reading, Span};
 pub use facts_v1::FactsV1;
 pub use input::{ArgumentError, ToolDescription, ToolInput, tool_catalogue};
-pub use path::{PathError, RootPaths};
+pub use path::{LinkedNames, OtherNames, PathError, RootPaths};
 pub use probe::{FileId, FileKind, MemoryProbe, PathProbe, ProbeLog, RecordingProbe, Resolved};

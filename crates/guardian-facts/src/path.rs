@@ -6,6 +6,7 @@
 
 mod alias;
 mod found;
+mod linked;
 mod look;
 mod normalise;
 mod pattern;
@@ -15,6 +16,7 @@ pub mod windows;
 use std::path::{Path, PathBuf};
 
 pub(crate) use found::Listed;
+pub use linked::{LinkedNames, OtherNames};
 pub use normalise::{PathError, collapse, normalise_argument};
 pub(crate) use pattern::wider;
 

@@ -79,6 +79,10 @@ pub trait PathProbe: Send + Sync {
     /// Names in a directory, sorted, at most `max`; `None` when it cannot be listed.
     fn list(&self, directory: &Path, max: usize) -> Option<Vec<String>>;
 
+    /// The links and the directories in a directory, by name; `None` when it cannot be listed or
+    /// has more than `max` entries of any kind.
+    fn links_and_directories(&self, directory: &Path, max: usize) -> Option<Vec<LinkOrDirectory>>;
+
     /// Walks beneath `directory` (at most `max` entries, no links followed) looking for a path for
     /// which `is_secret` answers true.
     fn look_for_secrets(
@@ -87,6 +91,15 @@ pub trait PathProbe: Send + Sync {
         max: usize,
         is_secret: &dyn Fn(&Path) -> bool,
     ) -> SecretLook;
+}
+
+/// An entry that leads on: an answer to [`PathProbe::links_and_directories`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkOrDirectory {
+    /// Its name. Bytes that are no UTF-8 are replaced: no class names them.
+    pub name: String,
+    /// A symbolic link, else a directory.
+    pub is_link: bool,
 }
 
 /// Bytes that a probe read.
@@ -104,7 +117,7 @@ pub struct FileContent {
 /// One question with its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeEntry {
-    /// `resolve`, `read`, `list` or `secrets`.
+    /// `resolve`, `read`, `list`, `links` or `secrets`.
     pub question: &'static str,
     /// The path asked about.
     pub path: PathBuf,

@@ -198,12 +198,13 @@ fn add_workspace(
         SandboxSetting::Off | SandboxSetting::Auto => LOOKED_AT,
     };
     let home = &context.roots.home;
+    let others = context.other_names(workspace);
     let places = look_at_workspace(workspace, most, |path| {
         if policy.denies_read(path) {
             return PlaceClass::Secret;
         }
         let by_name = context.classes.classify(path, home);
-        if by_name.is_ordinary() {
+        if by_name.is_ordinary() && others.of(path).next().is_none() {
             return PlaceClass::Ordinary;
         }
         // The name may be worse than the content (`cert.pem`).

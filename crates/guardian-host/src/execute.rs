@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use guardian_facts::input::BashInput;
-use guardian_facts::{Access, AccessSource, Facts, RootPaths};
+use guardian_facts::{Access, AccessSource, Facts, OtherNames, RootPaths};
 use guardian_rules::WalkOver;
 use guardian_tools::bash::environment::{CallPlaces, prepare};
 use guardian_tools::bash::{
@@ -353,7 +353,8 @@ impl FileBody {
         body: impl FnOnce(&ToolContext<'_>) -> T,
     ) -> T {
         let hidden = HiddenFromWalks {
-            classes: ClassesHidden::new(self.host.judge.classes(), &self.roots),
+            classes: OnceLock::new(),
+            body: self,
             policy: &self.policy,
             walk: &self.walk,
         };
@@ -372,14 +373,29 @@ impl FileBody {
 /// What walks leave out: secret, sensitive and guardian's own files, and what policy keeps from
 /// being read.
 struct HiddenFromWalks<'h> {
-    classes: ClassesHidden<'h>,
+    /// Made by the first directory: most file tools walk nowhere.
+    classes: OnceLock<ClassesHidden<'h>>,
+    body: &'h FileBody,
     policy: &'h PolicyInForce,
     walk: &'h Walk,
 }
 
+impl<'h> HiddenFromWalks<'h> {
+    fn classes(&self) -> &ClassesHidden<'h> {
+        self.classes.get_or_init(|| {
+            let FileBody { host, roots, .. } = self.body;
+            let context = host.judge.context(roots, &host.probe);
+            let start = self.walk.start.as_deref().or(roots.workspace.as_deref());
+            ClassesHidden::new(host.judge.classes(), roots).with_other_names(
+                start.map_or_else(OtherNames::default, |start| context.other_names(start)),
+            )
+        })
+    }
+}
+
 impl HiddenFiles for HiddenFromWalks<'_> {
     fn beneath<'a>(&'a self, directory: &Path) -> Box<dyn HiddenNames + 'a> {
-        let classes = self.classes.beneath(directory);
+        let classes = self.classes().beneath(directory);
         if !self.policy.has_walk_rules(self.walk.over) {
             return classes;
         }

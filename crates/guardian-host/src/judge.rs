@@ -7,8 +7,8 @@ use std::sync::{PoisonError, RwLock};
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{
     ArgumentError, DeclaredExtractor, ExtractError, Extraction, ExtractorRegistry, FactContext,
-    Facts, FactsV1, PathClasses, PathProbe, ProbeLog, RawArgs, RegisterError, RootPaths, Scope,
-    ToolCall, ToolInput,
+    Facts, FactsV1, LinkedNames, PathClasses, PathProbe, ProbeLog, RawArgs, RegisterError,
+    RootPaths, Scope, ToolCall, ToolInput,
 };
 use guardian_redact::Redactor;
 use guardian_rules::{
@@ -232,6 +232,7 @@ impl Judge {
             probe,
             classes: &self.classes,
             catalogue: self.catalogue,
+            linked: LinkedNames::new(),
         }
     }
 

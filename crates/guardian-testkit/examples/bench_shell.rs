@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::probe::MemoryProbe;
-use guardian_facts::{FactContext, Facts, PathClasses, Reading, RootPaths, shell};
+use guardian_facts::{FactContext, Facts, LinkedNames, PathClasses, Reading, RootPaths, shell};
 use guardian_testkit::measure::{Contest, timed};
 
 /// A text with its goal.
@@ -145,6 +145,7 @@ impl Machine {
             probe: &self.probe,
             classes: &self.classes,
             catalogue: Catalogue::builtin(),
+            linked: LinkedNames::new(),
         };
         shell::read(text, Path::new("/home/dev/proj"), &cx)
     }

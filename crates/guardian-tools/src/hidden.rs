@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use guardian_facts::classes::{Hiding, NamesBeneath, holds_only_public_keys};
-use guardian_facts::{PathClasses, RootPaths};
+use guardian_facts::{OtherNames, PathClasses, RootPaths};
 use rustix::fs::FileType;
 
 use crate::context::{HiddenFiles, HiddenNames};
@@ -16,17 +16,29 @@ use crate::file::read_whole;
 const LARGEST_PUBLIC: u64 = 1024 * 1024;
 
 /// [`HiddenFiles`] over the path classes of guardian-facts.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ClassesHidden<'a> {
     classes: &'a PathClasses,
     roots: &'a RootPaths,
+    others: OtherNames,
 }
 
 impl<'a> ClassesHidden<'a> {
     /// The classes of one session.
     #[must_use]
     pub fn new(classes: &'a PathClasses, roots: &'a RootPaths) -> Self {
-        Self { classes, roots }
+        Self {
+            classes,
+            roots,
+            others: OtherNames::default(),
+        }
+    }
+
+    /// Leaves out as well what these other names make secret or sensitive (`e.txt` behind a link
+    /// `.env`): `FactContext::other_names` of where the walk starts.
+    #[must_use]
+    pub fn with_other_names(self, others: OtherNames) -> Self {
+        Self { others, ..self }
     }
 }
 
@@ -40,7 +52,9 @@ impl HiddenFiles for ClassesHidden<'_> {
         Box::new(ClassNames {
             names: self.classes.names_beneath(directory, &self.roots.home),
             roots: self.roots,
-            guardian: meets_guardian.then(|| directory.to_owned()),
+            meets_guardian,
+            others: (!self.others.is_empty()).then_some((self.classes, &self.others)),
+            directory: directory.to_owned(),
         })
     }
 }
@@ -48,14 +62,26 @@ impl HiddenFiles for ClassesHidden<'_> {
 struct ClassNames<'a> {
     names: NamesBeneath<'a>,
     roots: &'a RootPaths,
-    /// The directory, where guardian's own files can be met in it.
-    guardian: Option<PathBuf>,
+    directory: PathBuf,
+    /// guardian's own files can be met in it.
+    meets_guardian: bool,
+    others: Option<(&'a PathClasses, &'a OtherNames)>,
+}
+
+impl ClassNames<'_> {
+    fn is_hidden_by_other_name(&self, name: &OsStr) -> bool {
+        self.others.is_some_and(|(classes, others)| {
+            others
+                .of(&self.directory.join(name))
+                .any(|other| classes.is_hidden_from_walks(&other, &self.roots.home))
+        })
+    }
 }
 
 impl HiddenNames for ClassNames<'_> {
     fn hiding(&self, name: &OsStr) -> Hiding {
-        if let Some(directory) = &self.guardian {
-            let path = directory.join(name);
+        if self.meets_guardian {
+            let path = self.directory.join(name);
             if path.starts_with(&self.roots.scratch) {
                 return Hiding::Shown;
             }
@@ -63,7 +89,10 @@ impl HiddenNames for ClassNames<'_> {
                 return Hiding::Hidden;
             }
         }
-        self.names.hiding(name)
+        match self.names.hiding(name) {
+            Hiding::Shown if self.is_hidden_by_other_name(name) => Hiding::Hidden,
+            by_name => by_name,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use guardian_facts::probe::{FileContent, SecretLook};
+use guardian_facts::probe::{FileContent, LinkOrDirectory, SecretLook};
 use guardian_facts::{FileId, FileKind, PathProbe, Resolved};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat};
 use rustix::io::Errno;
@@ -73,6 +73,28 @@ impl PathProbe for RealProbe {
         .ok()?;
         names.sort();
         Some(names)
+    }
+
+    fn links_and_directories(&self, directory: &Path, max: usize) -> Option<Vec<LinkOrDirectory>> {
+        let handle = open_for_listing(directory)?;
+        let mut entries = Vec::new();
+        let mut seen = 0;
+        each_entry(&handle, |name, kind| {
+            seen += 1;
+            if matches!(kind, FileType::Symlink | FileType::Directory) {
+                entries.push(LinkOrDirectory {
+                    name: name.to_string_lossy().into_owned(),
+                    is_link: kind == FileType::Symlink,
+                });
+            }
+            seen <= max
+        })
+        .ok()?;
+        if seen > max {
+            return None;
+        }
+        entries.sort();
+        Some(entries)
     }
 
     fn look_for_secrets(

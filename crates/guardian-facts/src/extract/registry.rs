@@ -11,8 +11,8 @@ use super::read::ReadExtractor;
 use super::write::WriteExtractor;
 use crate::input::{nearest_names, shorten};
 use crate::{
-    ExtractError, Extraction, FactContext, Facts, ProbeLog, RecordingProbe, ToolCall, ToolInput,
-    ToolPathExtractor, ToolPattern,
+    ExtractError, Extraction, FactContext, Facts, LinkedNames, ProbeLog, RecordingProbe, ToolCall,
+    ToolInput, ToolPathExtractor, ToolPattern,
 };
 
 /// The built-in extractors, one per tool.
@@ -195,7 +195,8 @@ impl ExtractorRegistry {
             &call.args,
             &FactContext {
                 probe: &recording,
-                ..*cx
+                linked: LinkedNames::new(),
+                ..cx.clone()
             },
         );
         result.map(|extraction| Extraction {

@@ -57,7 +57,9 @@ impl FactContext<'_> {
             Look::Odd => return None,
             Look::TooMany if base.scope == Scope::Workspace && is_telling(name) => {
                 let path = base.path.join(name.replace(['*', '?'], "x"));
-                self.classes.classify(&path, &self.roots.home)
+                self.classes
+                    .classify(&path, &self.roots.home)
+                    .union(self.classes_of_links_into(&base.path))
             }
             Look::TooMany => return None,
         };
@@ -92,6 +94,10 @@ impl FactContext<'_> {
         let mut special: Vec<PathBuf> = Vec::new();
         let mut open = vec![base.path.clone()];
         let mut seen = 0;
+        let others = self.other_names(&base.path);
+        if others.is_incomplete() {
+            return Look::TooMany;
+        }
         while let Some(directory) = open.pop() {
             if self.roots.is_guardian_file(&directory) || special.len() > MAX_SPECIAL {
                 return Look::TooMany;
@@ -117,8 +123,11 @@ impl FactContext<'_> {
                 let path = directory.join(&entry);
                 let found = self.probe.resolve(&path);
                 let is_link = found.path != path;
-                let classes = self.classes.explain(&path, &self.roots.home);
-                if is_link || (!classes.is_empty() && fits.is_match(&entry)) {
+                let has_class = || {
+                    !self.classes.explain(&path, &self.roots.home).is_empty()
+                        || others.of(&path).next().is_some()
+                };
+                if is_link || (fits.is_match(&entry) && has_class()) {
                     if is_link && !fits.is_match(&entry) {
                         continue;
                     }

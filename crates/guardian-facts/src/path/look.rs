@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::linked::OtherNames;
 use crate::command::WalkFilter;
 use crate::probe::SecretLook;
 use crate::{FactContext, Scope, Sensitivity};
@@ -27,7 +28,8 @@ impl FactContext<'_> {
     #[must_use]
     pub fn could_open_secret(&self, directory: &Path, max: usize, filter: &WalkFilter) -> bool {
         let beneath = self.classes_beneath(directory);
-        if beneath.sensitive || beneath.guardian {
+        let others = self.other_names(directory);
+        if beneath.sensitive || beneath.guardian || others.is_incomplete() {
             return true;
         }
         let in_scratch = directory.starts_with(&self.roots.scratch);
@@ -40,7 +42,11 @@ impl FactContext<'_> {
             ..filter.clone()
         };
         let looks_clean = |filter: &WalkFilter| {
-            let opens = |path: &Path| self.opens_secret(path, directory, in_scratch, filter);
+            let opens = |path: &Path| {
+                self.opens_secret(path, directory, in_scratch, filter)
+                    || (filter.may_open(path.strip_prefix(directory).unwrap_or(path))
+                        && self.is_hidden_by_other_name(path, &others))
+            };
             self.probe.look_for_secrets(directory, max, &opens) == SecretLook::Clean
         };
         if looks_clean(&filter) {
@@ -72,6 +78,14 @@ impl FactContext<'_> {
             && self.classes.is_hidden_from_walks(path, &self.roots.home)
             && !self.is_public_key_file(path);
         by_name || (filter.follows_links && self.leads_out(path, directory))
+    }
+
+    /// A link gives the path the name of a secret or sensitive file.
+    fn is_hidden_by_other_name(&self, path: &Path, others: &OtherNames) -> bool {
+        others.of(path).any(|name| {
+            self.classes.is_hidden_from_walks(&name, &self.roots.home)
+                && !self.is_public_key_file(path)
+        })
     }
 
     /// The entry is a link to a secret or sensitive file, or to something outside the directory.
@@ -142,12 +156,14 @@ impl FactContext<'_> {
         name: &globset::GlobMatcher,
     ) -> Option<(Scope, Sensitivity)> {
         let found = std::cell::RefCell::new(Vec::<PathBuf>::new());
+        let others = self.other_names(base);
         let matches = |path: &Path| {
             let is_named = path.file_name().is_some_and(|file| name.is_match(file));
             // Only what has a class of its own, or is a link, needs a closer look.
             if is_named
                 && (!self.classes.explain(path, &self.roots.home).is_empty()
                     || self.roots.is_guardian_file(path)
+                    || others.of(path).next().is_some()
                     || self.probe.resolve(path).path != path)
             {
                 found.borrow_mut().push(path.to_owned());
@@ -155,7 +171,7 @@ impl FactContext<'_> {
             found.borrow().len() > 64
         };
         let look = self.probe.look_for_secrets(base, MAX_LOOK, &matches);
-        if look != SecretLook::Clean {
+        if look != SecretLook::Clean || others.is_incomplete() {
             return None;
         }
         let mut seen = (Scope::Scratch, Sensitivity::default());

@@ -52,7 +52,10 @@ impl FactContext<'_> {
             None => {
                 let mut sensitivity = Sensitivity::default();
                 if base_fact.scope != Scope::Scratch {
-                    sensitivity = self.classes.classify_pattern(&pattern, &self.roots.home);
+                    sensitivity = self
+                        .classes
+                        .classify_pattern(&pattern, &self.roots.home)
+                        .union(self.classes_of_links_into(&base_fact.path));
                 }
                 // `..` in the rest, or a directory that holds guardian's files.
                 sensitivity.guardian = self.roots.holds_guardian_files(&base_fact.path)

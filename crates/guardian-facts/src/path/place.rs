@@ -122,7 +122,7 @@ impl FactContext<'_> {
             .classes
             .fixed_places_beneath(directory, &self.roots.home);
         sensitivity.guardian = self.roots.holds_guardian_files(directory);
-        sensitivity
+        sensitivity.union(self.classes_of_links_into(directory))
     }
 
     pub(super) fn is_public_key_file(&self, path: &Path) -> bool {
@@ -204,13 +204,18 @@ impl FactContext<'_> {
         }
     }
 
-    /// Classes of a path: the union over both of its spellings, each exempt beneath scratch.
+    /// Classes of a path: the union over both of its spellings, each exempt beneath scratch, and
+    /// over the other names that links give it.
     fn name_classes(&self, lexical: &Path, resolved: &Path, kind: Option<FileKind>) -> Sensitivity {
         let mut sensitivity = self.classes_of(lexical, resolved, kind);
         if lexical != resolved {
             sensitivity = sensitivity.union(self.classes_of(resolved, resolved, kind));
         }
-        sensitivity
+        sensitivity.union(
+            self.classes_by_other_names(resolved, kind, |name| {
+                self.classes_of(name, resolved, kind)
+            }),
+        )
     }
 
     fn classes_of(&self, path: &Path, resolved: &Path, kind: Option<FileKind>) -> Sensitivity {

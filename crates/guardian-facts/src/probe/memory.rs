@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-use super::{FileContent, FileId, FileKind, PathProbe, Resolved, SecretLook};
+use super::{FileContent, FileId, FileKind, LinkOrDirectory, PathProbe, Resolved, SecretLook};
 
 const MAX_LINKS: usize = 40;
 
@@ -266,6 +266,35 @@ impl PathProbe for MemoryProbe {
             .take(max)
             .collect();
         Some(names)
+    }
+
+    fn links_and_directories(&self, directory: &Path, max: usize) -> Option<Vec<LinkOrDirectory>> {
+        let resolved = self.resolve(directory);
+        if resolved.error.is_some() {
+            return None;
+        }
+        let Some(Node::Directory { .. }) = self.nodes.get(&resolved.path) else {
+            return None;
+        };
+        let entries: Vec<_> = self
+            .nodes
+            .iter()
+            .filter(|(path, _)| path.parent() == Some(&resolved.path))
+            .take(max.saturating_add(1))
+            .collect();
+        if entries.len() > max {
+            return None;
+        }
+        let leading_on = entries.into_iter().filter_map(|(path, node)| {
+            let is_link = match node {
+                Node::Link(_) => true,
+                Node::Directory { .. } => false,
+                Node::File { .. } | Node::Special { .. } => return None,
+            };
+            let name = path.file_name()?.to_string_lossy().into_owned();
+            Some(LinkOrDirectory { name, is_link })
+        });
+        Some(leading_on.collect())
     }
 
     fn look_for_secrets(

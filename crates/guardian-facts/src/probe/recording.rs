@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Mutex;
 
-use super::{FileContent, PathProbe, ProbeEntry, ProbeLog, Resolved, SecretLook};
+use super::{FileContent, LinkOrDirectory, PathProbe, ProbeEntry, ProbeLog, Resolved, SecretLook};
 
 /// Passes every question on and keeps it with its answer.
 pub struct RecordingProbe<'a> {
@@ -80,17 +80,27 @@ impl PathProbe for RecordingProbe<'_> {
         let text = answer.as_ref().map_or_else(
             || "unreadable".to_owned(),
             |names| {
-                // The names are part of the input: a changed directory is another answer.
-                let digest = names
-                    .iter()
-                    .flat_map(|name| name.bytes().chain([0]))
-                    .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-                    });
+                let digest = digest(names.iter().flat_map(|name| name.bytes().chain([0])));
                 format!("{} names, {digest:016x}", names.len())
             },
         );
         self.keep("list", directory, text);
+        answer
+    }
+
+    fn links_and_directories(&self, directory: &Path, max: usize) -> Option<Vec<LinkOrDirectory>> {
+        let answer = self.inner.links_and_directories(directory, max);
+        let text = answer.as_ref().map_or_else(
+            || "unreadable".to_owned(),
+            |entries| {
+                let digest = digest(entries.iter().flat_map(|entry| {
+                    let end = if entry.is_link { 0 } else { b'/' };
+                    entry.name.bytes().chain([end])
+                }));
+                format!("{} links and directories, {digest:016x}", entries.len())
+            },
+        );
+        self.keep("links", directory, text);
         answer
     }
 
@@ -104,4 +114,11 @@ impl PathProbe for RecordingProbe<'_> {
         self.keep("secrets", directory, format!("{answer:?}"));
         answer
     }
+}
+
+/// Names are part of the input: a changed directory is another answer.
+fn digest(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }

@@ -110,11 +110,14 @@ impl Reader<'_> {
 
     fn secret(&self, repository: &Repository, path: &str) -> Option<PathFact> {
         let absolute = repository.workspace.join(path);
-        if !self
-            .cx
-            .classes
-            .is_hidden_from_walks(&absolute, &self.cx.roots.home)
-        {
+        let hidden = |path: &Path| {
+            self.cx
+                .classes
+                .is_hidden_from_walks(path, &self.cx.roots.home)
+        };
+        // Links in deeper directories are not looked at here: an index has many.
+        let others = self.cx.other_names(&repository.workspace);
+        if !hidden(&absolute) && !others.of(&absolute).any(|name| hidden(&name)) {
             return None;
         }
         let fact = self.cx.place(path, &repository.workspace);

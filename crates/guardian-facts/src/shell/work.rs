@@ -21,7 +21,7 @@ mod tests {
     use super::WORK;
     use crate::catalogue::Catalogue;
     use crate::probe::MemoryProbe;
-    use crate::{FactContext, PathClasses, RootPaths, shell};
+    use crate::{FactContext, LinkedNames, PathClasses, RootPaths, shell};
 
     /// The work of reading a text, tree-sitter's aside, which has a budget in proportion to the
     /// text.
@@ -41,6 +41,7 @@ mod tests {
             probe: &probe,
             classes: &classes,
             catalogue: Catalogue::builtin(),
+            linked: LinkedNames::new(),
         };
         WORK.with(|work| work.set(0));
         drop(shell::read(text, Path::new("/w"), &cx));

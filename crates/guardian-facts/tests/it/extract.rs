@@ -183,7 +183,9 @@ fn the_probe_log_holds_every_question() {
         .iter()
         .map(|entry| entry.question)
         .collect();
-    assert_eq!(questions, ["resolve", "read"]);
+    // The path, its content, the links above it, and what git says about itself.
+    assert_eq!(questions[..3], ["resolve", "read", "links"]);
+    assert_eq!(questions.last(), Some(&"read"));
     assert!(
         extraction.probe_log.0[0]
             .answer

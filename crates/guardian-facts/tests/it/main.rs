@@ -10,6 +10,7 @@ mod control;
 mod extract;
 mod input;
 mod laws;
+mod linked;
 mod place;
 mod repository;
 mod shell_oracle;

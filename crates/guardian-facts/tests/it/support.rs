@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::probe::MemoryProbe;
-use guardian_facts::{FactContext, Facts, PathClasses, RootPaths, shell};
+use guardian_facts::{FactContext, Facts, LinkedNames, PathClasses, RootPaths, shell};
 
 /// The fixture of the case files: a clean repository in `/home/dev/proj`.
 pub(crate) struct Machine {
@@ -70,6 +70,7 @@ impl Machine {
             probe: &self.probe,
             classes: &self.classes,
             catalogue: Catalogue::builtin(),
+            linked: LinkedNames::new(),
         };
         shell::read(text, Path::new("/home/dev/proj"), &cx)
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{
-    ExtractError, Extraction, ExtractorRegistry, FactContext, MemoryProbe, PathClasses, PathFact,
-    RawArgs, RootPaths, ToolCall,
+    ExtractError, Extraction, ExtractorRegistry, FactContext, LinkedNames, MemoryProbe,
+    PathClasses, PathFact, RawArgs, RootPaths, ToolCall,
 };
 use serde_json::Value;
 
@@ -80,6 +80,7 @@ impl World {
             probe: &self.probe,
             classes: &self.classes,
             catalogue: Catalogue::builtin(),
+            linked: LinkedNames::new(),
         }
     }
 

@@ -66,3 +66,28 @@ async fn a_rule_about_something_else_leaves_nothing_out() {
     let names = found(&host, "2", "Glob", json!({ "pattern": "**/*k.txt" })).await;
     assert!(names.contains("private"), "{names}");
 }
+
+#[tokio::test]
+async fn what_a_link_names_a_secret_is_left_out_of_walks() {
+    let fixture = ProjectFixture::new().unwrap();
+    let at = |name: &str| fixture.workspace().join(name);
+    std::fs::write(at("e.txt"), "TOPLINE hush\n").unwrap();
+    std::fs::write(at("open-k.txt"), "TOPLINE\n").unwrap();
+    std::fs::create_dir(at("sub")).unwrap();
+    std::fs::write(at("sub/cred.txt"), "TOPLINE hush\n").unwrap();
+    std::fs::remove_file(at(".env")).unwrap();
+    std::os::unix::fs::symlink("e.txt", at(".env")).unwrap();
+    std::os::unix::fs::symlink("sub", at(".aws")).unwrap();
+    let host = host(&fixture, SessionPermissionMode::Auto, Arc::new(NoEvents)).await;
+    for (id, tool, args) in [
+        ("1", "Grep", json!({ "pattern": "TOPLINE" })),
+        ("2", "Glob", json!({ "pattern": "**/*.txt" })),
+        ("3", "Grep", json!({ "pattern": "TOPLINE", "path": "sub" })),
+    ] {
+        let found = found(&host, id, tool, args).await;
+        assert!(id == "3" || found.contains("open-k.txt"), "{found}");
+        assert!(!found.contains("e.txt"), "{tool}: {found}");
+        assert!(!found.contains("hush"), "{tool}: {found}");
+        assert!(!found.contains("cred.txt"), "{tool}: {found}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{
-    ExtractorRegistry, FactContext, Facts, MemoryProbe, PathClasses, RawArgs, ToolCall,
+    ExtractorRegistry, FactContext, Facts, LinkedNames, MemoryProbe, PathClasses, RawArgs, ToolCall,
 };
 use serde_json::json;
 
@@ -69,6 +69,7 @@ pub(crate) fn facts_of(command: &str) -> Facts {
         probe: &probe,
         classes: &classes,
         catalogue: Catalogue::builtin(),
+        linked: LinkedNames::new(),
     };
     let args = json!({ "command": command });
     let call = ToolCall {

@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{
-    AccessKind, Extraction, ExtractorRegistry, FactContext, PathClasses, RawArgs, ToolCall,
+    AccessKind, Extraction, ExtractorRegistry, FactContext, LinkedNames, PathClasses, RawArgs,
+    ToolCall,
 };
 use guardian_tools::{Capabilities, ClassesHidden, Permitted, RealProbe, bind, run_file_tool};
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ fn extract(session: &Session, classes: &PathClasses, tool: &str, args: &Value) -
         probe: &RealProbe,
         classes,
         catalogue: Catalogue::builtin(),
+        linked: LinkedNames::new(),
     };
     ExtractorRegistry::builtin()
         .extract(&call, &context)
