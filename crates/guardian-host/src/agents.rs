@@ -7,6 +7,7 @@ use guardian_store::SessionId;
 use guardian_tools::SmallFile;
 
 pub use self::definition::{AgentDefinition, AgentSource};
+use crate::blocking::blocking;
 use crate::error::{ErrorCode, HostError};
 use crate::host::Host;
 use crate::sessions::SessionInfo;
@@ -116,7 +117,7 @@ impl Host {
 
     async fn user_files(&self) -> Result<Vec<SmallFile>, HostError> {
         let directory = self.config.places.config_dir.join("agents");
-        tokio::task::spawn_blocking(move || guardian_tools::own_files(&directory, ".md"))
+        blocking(move || guardian_tools::own_files(&directory, ".md"))
             .await
             .map_err(|_| HostError::internal("the user's delegates could not be looked at"))?
             .map_err(|error| HostError::internal(format!("the user's delegates: {error}")))
@@ -127,7 +128,7 @@ impl Host {
             return Ok(Vec::new());
         }
         let (runtime, paths) = (self.runtime(&session.session_id), session.roots.clone());
-        let read = tokio::task::spawn_blocking(move || {
+        let read = blocking(move || {
             let roots = runtime.roots(&paths)?;
             guardian_tools::workspace_files(&roots, REPOSITORY_DIRECTORY.as_ref(), ".md")
         })

@@ -17,6 +17,7 @@ use guardian_tools::{
 use serde_json::{Value, json};
 
 use crate::admission::{CallClass, Patience};
+use crate::blocking::blocking;
 use crate::error::HostError;
 use crate::gate::Passage;
 use crate::host::Host;
@@ -330,11 +331,9 @@ impl Host {
         let session = self.session(session_id).await?;
         let runtime = self.runtime(session_id);
         let (store, change) = (self.store.clone(), snapshot.change.clone());
-        let restored = tokio::task::spawn_blocking(move || {
-            restore(&store, &change, || runtime.roots(&session.roots))
-        })
-        .await
-        .map_err(|_| HostError::internal("the rollback met a fault"))??;
+        let restored = blocking(move || restore(&store, &change, || runtime.roots(&session.roots)))
+            .await
+            .map_err(|_| HostError::internal("the rollback met a fault"))??;
         let (status, reason) = match restored {
             Restored::Done(RollbackOutcome::RolledBack) => ("rolledBack", None),
             Restored::Done(RollbackOutcome::AlreadyRolledBack) => ("alreadyRolledBack", None),

@@ -13,6 +13,7 @@ use guardian_store::{AuditEntry, AuditEvent, Durability, Store, StoreOptions};
 use guardian_tools::RealProbe;
 use serde_json::{Value, json};
 
+use crate::blocking::blocking;
 use crate::config::HostConfig;
 use crate::confinement::SandboxHere;
 use crate::control::{AGENT_RULE, AgentStanding};
@@ -196,7 +197,7 @@ impl Host {
             None => None,
         };
         let (host, runtime) = (Arc::clone(self), self.runtime(&request.session_id));
-        let report = tokio::task::spawn_blocking(move || {
+        let report = blocking(move || {
             let overwrite = |facts: &Facts| crate::gate::overwrite_state(&runtime, facts, None);
             let by = By {
                 judge: &host.judge,

@@ -16,6 +16,7 @@ use guardian_tools::bash::sandbox::{
     SandboxSetting, look_at_workspace,
 };
 
+use crate::blocking::blocking;
 use crate::config::CommandsConfig;
 use crate::error::HostError;
 use crate::gate::Passage;
@@ -104,11 +105,9 @@ impl Host {
             return SandboxState::Unavailable;
         }
         let (confinements, supervisor) = (Arc::clone(&self.confinements), self.supervisor.clone());
-        tokio::task::spawn_blocking(move || {
-            state(setting, &confinements.mechanism(supervisor.as_deref()))
-        })
-        .await
-        .unwrap_or(SandboxState::Unavailable)
+        blocking(move || state(setting, &confinements.mechanism(supervisor.as_deref())))
+            .await
+            .unwrap_or(SandboxState::Unavailable)
     }
 
     /// The setting `sandbox` as it is now.
@@ -142,7 +141,7 @@ impl Host {
         let (host, facts) = (Arc::clone(self), Arc::clone(facts));
         let roots = passage.session.roots.clone();
         let policy = self.policy_of(&passage.session).await?;
-        tokio::task::spawn_blocking(move || {
+        blocking(move || {
             let mut request = SandboxRequest {
                 setting,
                 confinement,

@@ -21,6 +21,7 @@ use guardian_tools::{
 };
 
 use crate::admission::Slot;
+use crate::blocking::blocking;
 use crate::changes::SnapshotKeeper;
 use crate::error::{ErrorCode, HostError};
 use crate::events::Event;
@@ -81,7 +82,7 @@ impl Host {
             ..self.file_body(passage, time).await?
         };
         let keeper = SnapshotKeeper::new(self.store.clone(), passage)?;
-        let (ran, keeper) = tokio::task::spawn_blocking(move || {
+        let (ran, keeper) = blocking(move || {
             let ran = body.with_context(Some(&keeper), |context| run_file_tool(call, context));
             if ran.is_err() {
                 keeper.forget();
@@ -162,7 +163,7 @@ impl Host {
         bound: BoundInput,
     ) -> Result<(BoundInput, Option<ChangePreview>), Stop> {
         let body = self.file_body(passage, FILE_TOOL_TIMEOUT).await?;
-        let (bound, previewed) = tokio::task::spawn_blocking(move || {
+        let (bound, previewed) = blocking(move || {
             let previewed = body.with_context(None, |context| preview(&bound, context));
             (bound, previewed)
         })
@@ -232,7 +233,7 @@ impl Host {
         let workspace_path = directory.canonical();
         let (host, scratch) = (Arc::clone(self), passage.session.roots.scratch.clone());
         let of = workspace_path.clone();
-        let environment = tokio::task::spawn_blocking(move || {
+        let environment = blocking(move || {
             let login = host.login.get(host.supervisor.as_ref());
             prepare(
                 &login,

@@ -22,6 +22,7 @@ use serde_json::Value;
 pub(crate) use self::effect::{changed_path, overwrite_state};
 use self::effect::{external_path, needs_scratch, same_effect};
 use crate::admission::{CallClass, Patience};
+use crate::blocking::{blocking, on_own_thread};
 use crate::calls::{CancelSignal, InFlight};
 use crate::changes::PendingChange;
 use crate::confinement::{ApprovalKind, confinement_of};
@@ -109,7 +110,7 @@ impl Host {
         let host = Arc::clone(self);
         let arrival = (tool_kind(&request.tool_name) == ToolKind::Change)
             .then(|| host.path_order.arrive(&request.session_id));
-        async move { host.pass(request, arrival).await }
+        on_own_thread(async move { host.pass(request, arrival).await })
     }
 
     async fn pass(
@@ -330,7 +331,7 @@ impl Host {
             passage.session.roots.clone(),
         );
         let runtime = Arc::clone(&passage.runtime);
-        let extracted = tokio::task::spawn_blocking(move || {
+        let extracted = blocking(move || {
             let extraction = host.judge.extract(&call, &roots, &host.probe)?;
             // Scratch is made on first need, which is now, and not between judging and binding.
             if needs_scratch(&extraction.facts) && runtime.make_scratch(&roots) {
@@ -372,7 +373,7 @@ impl Host {
     ) -> Result<BoundInput, Stop> {
         let runtime = Arc::clone(&passage.runtime);
         let roots = passage.session.roots.clone();
-        let bound = tokio::task::spawn_blocking(move || {
+        let bound = blocking(move || {
             let roots = runtime.roots(&roots)?;
             bind(input, &facts, &roots)
         })
@@ -390,7 +391,7 @@ impl Host {
         bound: BoundInput,
         passage: &Passage,
     ) -> Result<(BoundInput, Binding), Stop> {
-        let (bound, binding) = tokio::task::spawn_blocking(move || {
+        let (bound, binding) = blocking(move || {
             let binding = bound.binding();
             (bound, binding)
         })
@@ -411,7 +412,7 @@ impl Host {
     ) -> Result<BoundInput, Stop> {
         let runtime = Arc::clone(&passage.runtime);
         let roots = passage.session.roots.clone();
-        let rebound = tokio::task::spawn_blocking(move || {
+        let rebound = blocking(move || {
             let roots = runtime.roots(&roots)?;
             bound.rebind(&binding, &facts, &roots)
         })

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::admission::Admission;
 use crate::audit_head::HeadPublisher;
+use crate::blocking::blocking;
 use crate::calls::Calls;
 use crate::config::{CommandsConfig, HostConfig};
 use crate::confinement::Confinements;
@@ -88,7 +89,7 @@ impl Host {
         config: HostConfig,
         events: Arc<dyn EventSink>,
     ) -> Result<Arc<Self>, HostError> {
-        tokio::task::spawn_blocking(move || Self::open_blocking(config, events))
+        blocking(move || Self::open_blocking(config, events))
             .await
             .map_err(|_| HostError::internal("the host could not be opened"))?
     }
@@ -280,7 +281,7 @@ impl Host {
         operation: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, HostError> {
         let store = self.store.clone();
-        tokio::task::spawn_blocking(move || operation(&store))
+        blocking(move || operation(&store))
             .await
             .map_err(|_| HostError::internal("the store met a fault"))?
             .map_err(store_error)

@@ -9,6 +9,7 @@ use guardian_tools::bash::{BashContext, BashRequest, NoSuchJob};
 use serde_json::{Value, json};
 
 use crate::admission::Slot;
+use crate::blocking::blocking;
 use crate::error::{ErrorCode, HostError};
 use crate::gate::Passage;
 use crate::host::Host;
@@ -95,7 +96,7 @@ impl Host {
     ) -> Result<Result<Value, NoSuchJob>, HostError> {
         self.session(session_id).await?;
         let (host, session, job_id) = (Arc::clone(self), session_id.to_owned(), job_id.to_owned());
-        let viewed = tokio::task::spawn_blocking(move || match action {
+        let viewed = blocking(move || match action {
             JobAction::Output => host.jobs.output(&session, &job_id),
             JobAction::Kill => host.jobs.kill(&session, &job_id),
         })
@@ -120,7 +121,7 @@ impl Host {
     /// Ends the session's jobs, or everybody's; returns when nothing of them is left.
     pub(crate) async fn end_jobs(self: &Arc<Self>, session_id: Option<&str>) {
         let (host, session) = (Arc::clone(self), session_id.map(str::to_owned));
-        let ended = tokio::task::spawn_blocking(move || match session {
+        let ended = blocking(move || match session {
             Some(session) => host.jobs.end_session(&session),
             None => host.jobs.end_all(),
         });

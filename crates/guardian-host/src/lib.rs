@@ -12,6 +12,7 @@ pub mod agents;
 pub mod audit_head;
 pub mod audit_timing;
 pub mod audit_view;
+mod blocking;
 pub mod calls;
 mod carried;
 pub mod catalog;

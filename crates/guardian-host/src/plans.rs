@@ -17,6 +17,7 @@ use guardian_tools::{
 };
 use serde_json::{Value, json};
 
+use crate::blocking::blocking;
 use crate::error::{ErrorCode, HostError};
 use crate::events::Event;
 use crate::gate::Passage;
@@ -147,7 +148,7 @@ impl Host {
             Ok(proposal) => proposal,
             Err(error) => {
                 // Whoever reads the directory must not take it for a plan that was proposed.
-                let gone = tokio::task::spawn_blocking(move || document.discard()).await;
+                let gone = blocking(move || document.discard()).await;
                 if gone.is_err() {
                     tracing::warn!("the file of a refused proposal could not be removed");
                 }
@@ -170,7 +171,7 @@ impl Host {
         let (runtime, paths) = (Arc::clone(&passage.runtime), passage.session.roots.clone());
         let names = name::candidates(&input.title, kind, self.config.clock.now().0);
         let text = input.markdown.clone();
-        let written = tokio::task::spawn_blocking(move || {
+        let written = blocking(move || {
             let roots = runtime.roots(&paths)?;
             create_document(&roots, &[".pi", kind.word()], names, text.as_bytes())
         })
@@ -341,7 +342,7 @@ impl Host {
     ) -> Result<String, HostError> {
         let (runtime, paths) = (self.runtime(&session.session_id), session.roots.clone());
         let relative = proposal.artifact.relative_path.clone();
-        let read = tokio::task::spawn_blocking(move || {
+        let read = blocking(move || {
             let roots = runtime.roots(&paths)?;
             read_document(&roots, relative.as_ref(), MAX_PLAN_BYTES as u64)
         })

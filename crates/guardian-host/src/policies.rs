@@ -24,6 +24,7 @@ use guardian_rules::{ErrorPlace, Layer, PolicyError, PolicyErrors, Preset, Synta
 use guardian_store::{AuditEntry, AuditEvent, Durability, SessionId, Store};
 use serde_json::json;
 
+use crate::blocking::blocking;
 use crate::config::Places;
 use crate::error::{ErrorCode, HostError};
 use crate::events::Event;
@@ -359,10 +360,9 @@ impl Host {
     ) -> Result<Arc<PolicyInForce>, HostError> {
         let policies = Arc::clone(&self.policies);
         let (id, workspace) = (session.session_id.clone(), session.roots.workspace.clone());
-        let (policy, notice) =
-            tokio::task::spawn_blocking(move || policies.look(&id, workspace.as_deref()))
-                .await
-                .map_err(|_| HostError::internal("the policy files could not be read"))?;
+        let (policy, notice) = blocking(move || policies.look(&id, workspace.as_deref()))
+            .await
+            .map_err(|_| HostError::internal("the policy files could not be read"))?;
         if let Some(notice) = notice {
             self.tell_policy(&session.session_id, &notice).await;
         }

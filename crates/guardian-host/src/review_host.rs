@@ -14,6 +14,7 @@ use guardian_review::{
 use guardian_rules::{Decision, OperatingMode, ToolKind, Verdict, tool_kind, tool_risk};
 use guardian_tools::Binding;
 
+use crate::blocking::blocking;
 use crate::carried;
 use crate::error::HostError;
 use crate::events::{Event, EventSink};
@@ -232,7 +233,7 @@ impl Host {
             .collect();
         let (host, facts) = (Arc::clone(self), Arc::clone(facts));
         let workspace = passage.session.roots.workspace.clone().unwrap_or_default();
-        let read = tokio::task::spawn_blocking(move || {
+        let read = blocking(move || {
             let show = |file: &guardian_facts::CodeFile| {
                 let path = &file.path.path;
                 let content = host.probe.read_file(path, CODE_BYTES);

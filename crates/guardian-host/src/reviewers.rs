@@ -20,6 +20,7 @@ use guardian_tools::bash::{
     ShellCatalogue, SupervisorProgram, run_bash,
 };
 
+use crate::blocking::blocking;
 use crate::error::HostError;
 use crate::review_host::Clients;
 use crate::sessions::random_id;
@@ -135,11 +136,10 @@ impl AnswerMemory for StoredAnswers {
         let store = self.store.clone();
         let session = SessionId::new(session_id).map_err(|error| error.to_string())?;
         let (turn, key) = (turn_id.to_owned(), key.to_owned());
-        let found =
-            tokio::task::spawn_blocking(move || store.cached_decision(&session, &turn, &key))
-                .await
-                .map_err(|error| error.to_string())?
-                .map_err(|error| error.to_string())?;
+        let found = blocking(move || store.cached_decision(&session, &turn, &key))
+            .await
+            .map_err(|error| error.to_string())?
+            .map_err(|error| error.to_string())?;
         Ok(found.map(|decision| RememberedAnswer {
             allowed: decision.allowed,
             reviewer: decision.reviewer,

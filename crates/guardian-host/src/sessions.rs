@@ -11,6 +11,7 @@ use guardian_store::{
 };
 use guardian_tools::{FailureCode, Look, Roots, SeenFile, ToolFailure};
 
+use crate::blocking::blocking;
 use crate::control::ControlRuntime;
 use crate::error::{ErrorCode, HostError};
 use crate::host::Host;
@@ -293,7 +294,7 @@ impl Host {
         self.forget_runtime(id.as_str());
         self.policies.forget(id.as_str());
         let (data_dir, name) = (self.config.places.data_dir.clone(), id.to_string());
-        let removed = tokio::task::spawn_blocking(move || scratch::remove(&data_dir, &name)).await;
+        let removed = blocking(move || scratch::remove(&data_dir, &name)).await;
         if !matches!(removed, Ok(Ok(()))) {
             tracing::warn!(
                 session = id.as_str(),
@@ -463,7 +464,7 @@ impl Host {
         if !path.is_absolute() {
             return Err(refuse("is not an absolute path"));
         }
-        let canonical = tokio::task::spawn_blocking(move || {
+        let canonical = blocking(move || {
             let canonical = std::fs::canonicalize(path)?;
             Ok::<_, std::io::Error>((canonical.is_dir(), canonical))
         })

@@ -5,6 +5,7 @@ use guardian_store::{SandboxSetting, Settings, SettingsChange};
 use guardian_tools::bash::Shell;
 use serde_json::{Map, Value};
 
+use crate::blocking::blocking;
 use crate::error::{ErrorCode, HostError};
 use crate::gate::Passage;
 use crate::host::Host;
@@ -46,7 +47,7 @@ impl Host {
             })
             .await?;
         let (policies, preset) = (std::sync::Arc::clone(&self.policies), preset?);
-        tokio::task::spawn_blocking(move || policies.set_default_preset(preset))
+        blocking(move || policies.set_default_preset(preset))
             .await
             .map_err(|_| HostError::internal("the policy could not be compiled"))?;
         self.re_evaluate(None).await;

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::effect::same_effect;
 use super::{Passage, check_workspace, denied_by_policy, overwrite_state, raw_call, stale};
+use crate::blocking::on_own_thread;
 use crate::error::HostError;
 use crate::host::Host;
 use crate::outcome::{Stop, ToolOutcome, ToolRequest};
@@ -22,6 +23,14 @@ impl Host {
     /// session and protocol failures. A call that may not run is an outcome.
     pub async fn permit(self: &Arc<Self>, request: ToolRequest) -> Result<ToolOutcome, HostError> {
         check_foreign(&request.tool_name)?;
+        let host = Arc::clone(self);
+        on_own_thread(async move { host.pass_to_client(request).await }).await
+    }
+
+    async fn pass_to_client(
+        self: &Arc<Self>,
+        request: ToolRequest,
+    ) -> Result<ToolOutcome, HostError> {
         let mut passage = self.open_passage(request).await?;
         match self.permit_steps(&mut passage).await {
             // Its row is the one that says "about to run".

@@ -12,6 +12,7 @@ use serde_json::json;
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 use super::{LayerState, Policies, file, hash_of, layers};
+use crate::blocking::blocking;
 use crate::error::HostError;
 use crate::gate::Passage;
 use crate::host::Host;
@@ -286,7 +287,7 @@ impl Host {
         );
         let policies = Arc::clone(&self.policies);
         let chosen = suggestion.clone();
-        let added = tokio::task::spawn_blocking(move || policies.append(&chosen, &comment))
+        let added = blocking(move || policies.append(&chosen, &comment))
             .await
             .map_err(|_| HostError::internal("the policy file could not be written"))?;
         if let Err(reason) = &added {

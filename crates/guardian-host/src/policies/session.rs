@@ -11,6 +11,7 @@ use serde_json::json;
 use super::held::{Compiled, Held};
 use super::layers::{self, Inputs};
 use super::{LayerState, Policies, PolicyLayer, hash_of, stored};
+use crate::blocking::blocking;
 use crate::error::{ErrorCode, HostError};
 use crate::events::Event;
 use crate::host::Host;
@@ -266,11 +267,9 @@ impl Host {
             .await?;
         let policies = Arc::clone(&self.policies);
         let (name, workspace) = (session_id.to_owned(), session.roots.workspace.clone());
-        tokio::task::spawn_blocking(move || {
-            policies.set_rules(&name, workspace.as_deref(), rules.map(Arc::from))
-        })
-        .await
-        .map_err(|_| HostError::internal("the rules could not be taken"))??;
+        blocking(move || policies.set_rules(&name, workspace.as_deref(), rules.map(Arc::from)))
+            .await
+            .map_err(|_| HostError::internal("the rules could not be taken"))??;
         let policy = self.policy_of(&session).await?;
         self.events.emit(Event::PolicyChanged {
             session_id: session_id.to_owned(),

@@ -7,6 +7,7 @@ use guardian_store::{AuditEntry, AuditEvent, Durability, SessionId};
 use serde_json::json;
 
 use super::{Policies, PolicyLayer};
+use crate::blocking::blocking;
 use crate::error::HostError;
 use crate::events::Event;
 use crate::host::Host;
@@ -78,7 +79,7 @@ impl Host {
             None => (NO_SESSION.to_owned(), None),
         };
         let policies = Arc::clone(&self.policies);
-        tokio::task::spawn_blocking(move || {
+        blocking(move || {
             let report = policies.report(&id, workspace.as_deref());
             if id == NO_SESSION {
                 policies.forget(NO_SESSION);
@@ -113,10 +114,9 @@ impl Host {
                 .await?;
             let policies = Arc::clone(&self.policies);
             let (name, workspace) = (session.session_id.clone(), session.roots.workspace.clone());
-            let waited =
-                tokio::task::spawn_blocking(move || policies.confirm(&name, workspace.as_deref()))
-                    .await
-                    .map_err(|_| HostError::internal("the policy files could not be read"))?;
+            let waited = blocking(move || policies.confirm(&name, workspace.as_deref()))
+                .await
+                .map_err(|_| HostError::internal("the policy files could not be read"))?;
             if waited {
                 let policy = self.policy_of(&session).await?;
                 self.events.emit(Event::PolicyChanged {
