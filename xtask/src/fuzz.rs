@@ -1,8 +1,11 @@
-//! `cargo xtask fuzz shell [--short] [--seed N]`: bash itself against the reading of shell text,
-//! with fresh seeds.
+//! `cargo xtask fuzz TARGET [--short] [--seed N]`: random input with fresh seeds. CI runs the same
+//! with fixed seeds and fewer rounds.
 //!
-//! The oracle of `guardian-facts` generates programs, has bash run them with stub commands and
-//! looks for what ran in the reading. CI runs it with fixed seeds; this task asks for many more.
+//! - `shell`: bash itself against the reading of shell text. The oracle of `guardian-facts`
+//!   generates programs, has bash run them with stub commands and looks for what ran in the reading.
+//! - `brush`: another parser of bash against the reading: what it sees must be in a Complete one.
+//! - `parse`, `census`, `words`, `work`, `catalogue`: loops inside `guardian-facts` over random
+//!   texts and command lines: no panic, no hang, and work in proportion to the text.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,49 +18,84 @@ const SHORT: u64 = 10_000;
 /// Programs of each without.
 const LONG: u64 = 60_000;
 
+/// Rounds of a loop inside `guardian-facts` with `--short`.
+const SHORT_ROUNDS: u64 = 20_000;
+/// Rounds of one without.
+const LONG_ROUNDS: u64 = 200_000;
+/// Loops inside `guardian-facts`, by the name of their test behind `fuzz_`.
+const LOOPS: [&str; 5] = ["parse", "census", "words", "work", "catalogue"];
+
 /// What a run asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Plan {
-    programs: u64,
+    short: bool,
     seed: Option<u64>,
 }
 
-/// Runs the oracle.
-pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
-    let Some((what, rest)) = arguments.split_first() else {
-        bail!("what? there is: shell");
-    };
-    if what != "shell" {
-        bail!("there is no fuzzing of `{what}`; there is: shell");
+impl Plan {
+    /// Programs of each generator.
+    fn programs(&self) -> u64 {
+        if self.short { SHORT } else { LONG }
     }
+
+    /// Rounds of a loop.
+    fn rounds(&self) -> u64 {
+        if self.short {
+            SHORT_ROUNDS
+        } else {
+            LONG_ROUNDS
+        }
+    }
+}
+
+/// Runs a target.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let targets = || format!("shell, brush, {}", LOOPS.join(", "));
+    let Some((target, rest)) = arguments.split_first() else {
+        bail!("what? there are: {}", targets());
+    };
     let plan = plan(rest)?;
     let seed = match plan.seed {
         Some(seed) => seed,
         None => fresh_seed()?,
     };
-    println!(
-        "2 x {} programs; to repeat: cargo xtask fuzz shell --seed {seed}",
-        plan.programs
-    );
-    run_command(
-        cargo()
+    println!("to repeat: cargo xtask fuzz {target} --seed {seed}");
+    let mut command = cargo();
+    match target.as_str() {
+        "shell" => command
             .args(["test", "--package", "guardian-facts", "--test", "it", "--"])
             .arg("shell_oracle")
             .env("GUARDIAN_ORACLE_SEED", seed.to_string())
-            .env("GUARDIAN_ORACLE_PROGRAMS", plan.programs.to_string()),
-    )
-    .with_context(|| format!("with seed {seed}"))
+            .env("GUARDIAN_ORACLE_PROGRAMS", plan.programs().to_string()),
+        "brush" => command
+            .args([
+                "run",
+                "--package",
+                "guardian-testkit",
+                "--features",
+                "brush",
+            ])
+            .args(["--example", "differential", "--"])
+            .args([seed.to_string(), plan.programs().to_string()]),
+        target if LOOPS.contains(&target) => command
+            .args(["test", "--package", "guardian-facts", "--lib", "--"])
+            .arg(format!("fuzz_{target}"))
+            .env("GUARDIAN_FUZZ_SEED", seed.to_string())
+            .env("GUARDIAN_FUZZ_ROUNDS", plan.rounds().to_string()),
+        other => bail!("there is no fuzzing of `{other}`; there are: {}", targets()),
+    };
+    run_command(&mut command).with_context(|| format!("with seed {seed}"))
 }
 
 fn plan(arguments: &[String]) -> anyhow::Result<Plan> {
     let mut plan = Plan {
-        programs: LONG,
+        short: false,
         seed: None,
     };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match argument.as_str() {
-            "--short" => plan.programs = SHORT,
+            "--short" => plan.short = true,
             "--seed" => {
                 let value = rest.next().context("--seed needs a number")?;
                 plan.seed = Some(value.parse().context("--seed needs a number")?);
@@ -86,7 +124,7 @@ mod tests {
     #[test]
     fn a_short_run_has_twenty_thousand_programs() {
         let plan = plan(&words("--short --seed 7")).unwrap();
-        assert!(plan.programs * 2 >= 20_000);
+        assert!(plan.programs() * 2 >= 20_000);
         assert_eq!(plan.seed, Some(7));
         assert!(super::plan(&words("--sed 7")).is_err());
         assert!(super::plan(&words("--seed x")).is_err());

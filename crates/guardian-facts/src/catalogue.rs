@@ -11,6 +11,8 @@ mod awk;
 mod builtins;
 mod curl;
 mod find;
+#[cfg(test)]
+mod fuzz;
 mod git;
 mod git_files;
 mod interpreters;
@@ -312,6 +314,10 @@ fn scanned_grammar(grammar: Grammar) -> Option<ScannedGrammar> {
         Grammar::Grep => search::grep,
         Grammar::Rg => search::rg,
         Grammar::Rpm => system::rpm,
+        Grammar::Databases => system::databases,
+        Grammar::Printenv => system::printenv,
+        Grammar::Split => small::split,
+        Grammar::TerminalSettings => system::terminal_settings,
         Grammar::Sql => sql::judge,
         Grammar::VariableName => small::variable_name,
         Grammar::Xargs => wrappers::xargs,

@@ -128,6 +128,9 @@ pub(crate) fn judge(
             {
                 judgement.add(Effect::GitChange);
             }
+            if any(scanned, &["--set-upstream-to", "--unset-upstream"]) {
+                writes_config(invocation, judgement);
+            }
         }
         "tag" => {
             let lists = any(
@@ -218,6 +221,9 @@ pub(crate) fn judge(
             judgement.read(&behind(range, colon + 1));
         }
     }
+    if CHANGES_REMOTES.contains(&name) {
+        writes_config(invocation, judgement);
+    }
     if matches!(name, "diff" | "blame") {
         revisions(Some(&scanned.operands), judgement);
     }
@@ -264,6 +270,25 @@ fn remote(word: &Word, judgement: &mut Judgement) {
     } else {
         judgement.hosts.push(word.clone());
     }
+}
+
+/// Subcommands that write what is known of remotes into the repository's configuration.
+const CHANGES_REMOTES: &[&str] = &[
+    "remote add",
+    "remote set-url",
+    "remote rename",
+    "remote set-branches",
+    "remote remove",
+    "remote rm",
+];
+
+/// The command writes `.git/config`, a protected file, as `git config` does.
+fn writes_config(invocation: &Invocation<'_>, judgement: &mut Judgement) {
+    let span = invocation
+        .args
+        .first()
+        .map_or(crate::Span { start: 0, end: 0 }, |word| word.span);
+    judgement.write(&Word::literal(".git/config", span));
 }
 
 /// Flags and subcommands of `git config` that only read.

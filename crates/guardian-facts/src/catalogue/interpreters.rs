@@ -3,15 +3,16 @@
 use super::scan::Scanned;
 use super::schema::Entry;
 use crate::Effect;
-use crate::command::{Invocation, Judgement, Nested, Stdin};
+use crate::command::{Invocation, Judgement, Nested, Stdin, Word};
 
 /// `sh`, `bash` and their kin. `-c` takes no value of its own: the first operand is the text.
 pub(crate) fn shell(
     _entry: &Entry,
     scanned: &Scanned<'_>,
-    _invocation: &Invocation<'_>,
+    invocation: &Invocation<'_>,
     judgement: &mut Judgement,
 ) {
+    let is_bash = invocation.name == "bash";
     let first = scanned.operands.first();
     if scanned.has("-n") && !scanned.has("-c") {
         // Only checks the syntax.
@@ -25,11 +26,9 @@ pub(crate) fn shell(
             matches!(
                 name.as_str(),
                 "-i" | "-k"
-                    | "-p"
                     | "-r"
                     | "-B"
                     | "-D"
-                    | "-O"
                     | "-H"
                     | "-P"
                     | "-t"
@@ -60,7 +59,18 @@ pub(crate) fn shell(
                     )
                 )
             });
-        if changes || option_changes {
+        // Of bash `-p` takes less from outside, and these change what patterns match. Other shells
+        // read a file where bash has the value of `-O`.
+        let has = |flag: &str| used.flag.names.iter().any(|name| name == flag);
+        let is_harmless = |value: &Word| {
+            matches!(
+                value.as_literal(),
+                Some("extglob" | "globstar" | "nullglob" | "failglob")
+            )
+        };
+        let patterns = has("-O") && !(is_bash && used.values.iter().all(is_harmless));
+        let privileged = has("-p") && !is_bash;
+        if changes || option_changes || patterns || privileged {
             judgement.make_opaque(
                 "shell-options",
                 "an option changes how the shell reads its text",

@@ -331,6 +331,14 @@ pub(crate) enum Grammar {
     Rg,
     /// `rpm`, where `-i` means two things.
     Rpm,
+    /// `getent`: which database it asks.
+    Databases,
+    /// `printenv`: which variables it prints.
+    Printenv,
+    /// `split`: what its pieces are called.
+    Split,
+    /// `stty`, which shows settings or changes them.
+    TerminalSettings,
 }
 
 /// One command or subcommand, compiled.

@@ -4,7 +4,7 @@
 use super::Catalogue;
 use super::scan::{Scanned, behind};
 use super::schema::Entry;
-use crate::command::{Invocation, Judgement, Word};
+use crate::command::{Invocation, Judgement, Word, WordPart};
 use crate::{AccessDetail, AccessKind, Effect};
 
 /// `test` and `[`: metadata of files, and `-v NAME[subscript]`, which evaluates the subscript.
@@ -274,9 +274,51 @@ pub(crate) fn links(
     judgement: &mut Judgement,
 ) {
     let copies = entry.name == "cp";
+    if let ([only], false) = (scanned.operands.as_slice(), copies)
+        && !scanned.has("-t")
+        && let Some(name) = only
+            .as_literal()
+            .and_then(|text| text.trim_end_matches('/').rsplit('/').next())
+    {
+        // `ln -s ../a` makes `a` here.
+        judgement.paths.retain(|path| path.word != *only);
+        judgement.read(only);
+        judgement.write(&Word::literal(name, only.span));
+    }
     if !copies || scanned.has("-s") || scanned.has("-l") {
         judgement.make_opaque("link", "a link makes a place reachable under another name");
     }
     // Links in a copied tree are copied, and lead where they led.
     judgement.walk.follows_links = copies;
+}
+
+/// `split FILE PREFIX`: the names of its pieces begin with the prefix, and lie where it says.
+pub(crate) fn split(
+    _entry: &Entry,
+    scanned: &Scanned<'_>,
+    invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    let prefix = match scanned.operands.as_slice() {
+        [file, prefix] if !file.may_split() && !prefix.may_split() => prefix,
+        _ => {
+            // Without a prefix they are called `xaa`, `xab`, …
+            judgement.add(Effect::BulkWrite);
+            let span = invocation
+                .args
+                .first()
+                .map_or(crate::Span { start: 0, end: 0 }, |word| word.span);
+            judgement.write(&Word {
+                parts: vec![
+                    WordPart::Literal("x".to_owned()),
+                    WordPart::Glob("*".to_owned()),
+                ],
+                span,
+            });
+            return;
+        }
+    };
+    let mut pieces = prefix.clone();
+    pieces.parts.push(WordPart::Glob("*".to_owned()));
+    judgement.write(&pieces);
 }

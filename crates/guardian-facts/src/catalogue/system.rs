@@ -3,7 +3,7 @@
 use super::Catalogue;
 use super::scan::Scanned;
 use super::schema::Entry;
-use crate::command::{Invocation, Judgement, Nested, Stdin};
+use crate::command::{Invocation, Judgement, Nested, Stdin, Word};
 use crate::{AccessDetail, AccessKind, Effect};
 
 /// `ip OBJECT [VERB …]`: listing verbs report, `netns exec` runs a command, the rest changes.
@@ -220,4 +220,125 @@ pub(crate) fn rpm(
     if !scanned.has("-q") && !scanned.has("-V") {
         judgement.add(Effect::Installs);
     }
+}
+
+/// Databases of `getent` that are files of the system which everybody may read.
+const PUBLIC_DATABASES: &[&str] = &["passwd", "group", "services", "protocols", "rpc"];
+
+/// `getent DATABASE [KEY…]`: hosts are looked up over the network, `shadow` holds passwords.
+pub(crate) fn databases(
+    _entry: &Entry,
+    scanned: &Scanned<'_>,
+    _invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    let Some((database, keys)) = scanned.operands.split_first() else {
+        return;
+    };
+    judgement.add(Effect::SystemQuery);
+    match database.as_literal() {
+        Some(name) if PUBLIC_DATABASES.contains(&name) => {}
+        Some("hosts" | "ahosts" | "ahostsv4" | "ahostsv6" | "networks" | "netgroup") => {
+            judgement.add(Effect::Network);
+            judgement.hosts.extend(keys.iter().cloned());
+        }
+        Some("shadow" | "gshadow") => {
+            judgement.read(&Word::literal("/etc/shadow", database.span));
+        }
+        _ => judgement.make_opaque(
+            "unknown-operand",
+            format!("`{}` is no database that is listed", database.display()),
+        ),
+    }
+}
+
+/// Variables that say where things lie and how they are shown, and hold no secret.
+const PLAIN_VARIABLES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "LANG",
+    "LANGUAGE",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "COLUMNS",
+    "LINES",
+    "TZ",
+    "HOSTNAME",
+    "HOSTTYPE",
+    "OSTYPE",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "CI",
+    "NODE_ENV",
+    "NVM_DIR",
+    "PNPM_HOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "CONDA_DEFAULT_ENV",
+    "PYTHONPATH",
+    "PYENV_ROOT",
+    "JAVA_HOME",
+    "GOPATH",
+    "GOROOT",
+    "GOBIN",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "PI_SCRATCH_DIR",
+    "GUARDIAN_SCRATCH_DIR",
+];
+
+/// `printenv NAME…` prints these variables, without a name all of them.
+pub(crate) fn printenv(
+    _entry: &Entry,
+    scanned: &Scanned<'_>,
+    _invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    let is_plain = |word: &Word| {
+        word.as_literal().is_some_and(|name| {
+            PLAIN_VARIABLES.contains(&name) || name.starts_with("LC_") || name.starts_with("XDG_")
+        })
+    };
+    let names = &scanned.operands;
+    judgement.add(if !names.is_empty() && names.iter().all(is_plain) {
+        Effect::SystemQuery
+    } else {
+        Effect::ReadsEnvironment
+    });
+}
+
+/// `stty` without words, and with these alone, shows settings. All others change them.
+pub(crate) fn terminal_settings(
+    _entry: &Entry,
+    scanned: &Scanned<'_>,
+    _invocation: &Invocation<'_>,
+    judgement: &mut Judgement,
+) {
+    let shows = scanned.operands.iter().all(|word| {
+        matches!(
+            word.as_literal(),
+            Some("-a" | "--all" | "-g" | "--save" | "size" | "speed")
+        )
+    });
+    judgement.add(if shows {
+        Effect::SystemQuery
+    } else {
+        Effect::SystemChange
+    });
 }

@@ -78,7 +78,7 @@ fn judge_in(catalogue: &Catalogue, text: &str) -> Judgement {
     judge_words(catalogue, &words(text))
 }
 
-fn judge_words(catalogue: &Catalogue, words: &[Word]) -> Judgement {
+pub(super) fn judge_words(catalogue: &Catalogue, words: &[Word]) -> Judgement {
     let Some((program, args)) = words.split_first() else {
         return Judgement::known();
     };
@@ -93,7 +93,7 @@ fn judge_words(catalogue: &Catalogue, words: &[Word]) -> Judgement {
 }
 
 /// Why the command line is not harmless; `None` when it is.
-fn harm(catalogue: &Catalogue, judgement: &Judgement) -> Option<String> {
+pub(super) fn harm(catalogue: &Catalogue, judgement: &Judgement) -> Option<String> {
     if judgement.effects_known == Effects::Opaque {
         return Some(format!("opaque: {:?}", judgement.opaque));
     }
@@ -232,10 +232,10 @@ const OPERANDS_ARE_NO_FILES: &str = ":; Some details are omitted, run with `RUST
     jobs; journalctl; kubectl config current-context; kubectl config get-clusters; kubectl \
     config get-contexts; kubectl config get-users; kubectl config view; let; local; locate; \
     logname; logout; mapfile; mlocate; mpstat; ncal; npm bin; npm config get; npm config list; \
-    npm config ls; npm explain; npm get; npm la; npm list; npm ll; npm ls; npm prefix; npm \
+    npm config ls; npm explain; npm get; npm la; npm list; npm ll; npm ls; npm pkg get; npm prefix; npm \
     query; npm root; npm why; nproc; numfmt; pathchk; pgrep; pidof; pip check; pip debug; pip \
     freeze; pip help; pip inspect; pip list; pip show; plocate; printf; ps; pstree; pushd; read; \
-    readarray; readonly; return; sar; seq; set; shift; shopt; shuf; sleep; snap changes; snap \
+    readarray; readonly; return; rustup show; sar; seq; set; shift; shopt; shuf; sleep; snap changes; snap \
     connections; snap interfaces; snap list; snap services; snap version; ss; suspend; sysctl; \
     systemctl cat; systemctl get-default; systemctl help; systemctl is-active; systemctl is-\
     enabled; systemctl is-failed; systemctl is-system-running; systemctl list-dependencies; \

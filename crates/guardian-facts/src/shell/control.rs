@@ -153,11 +153,16 @@ impl Reader<'_> {
         let inside = self.scope.inside;
         let mut remote = fed.remote;
         let mut feeder = None;
+        let mut count = 0;
         for (index, fact) in self.facts.commands.iter().enumerate().skip(first) {
             remote |= fact.has(Effect::Network) || fact.has(Effect::RemoteHost);
             if fact.place.inside == inside {
                 feeder = Some(index);
+                count += 1;
             }
+        }
+        if let Some(index) = feeder.filter(|_| count != 1) {
+            self.mixed.insert(index);
         }
         let mut stdin = Stdin::Pipe;
         if matches!(command.kind, CommandKind::Simple { .. })
@@ -186,14 +191,8 @@ impl Reader<'_> {
                 Some(["cat"] | ["cat", "-"] | ["tee", ..])
                     if fact.program.form == crate::ProgramForm::Bare =>
                 {
-                    let heredoc = fact.redirects.iter().rev().find(|redirect| {
-                        matches!(
-                            redirect.kind,
-                            crate::RedirectKind::Heredoc | crate::RedirectKind::HereString
-                        )
-                    });
-                    match (heredoc, &fed.stdin) {
-                        (Some(redirect), _) => Some(redirect.target.clone()),
+                    match (self.own_input.get(&index), &fed.stdin) {
+                        (Some(Stdin::Text(text)), _) => Some(text.clone()),
                         (None, Stdin::Text(text)) => Some(text.clone()),
                         _ => None,
                     }
@@ -208,6 +207,7 @@ impl Reader<'_> {
             stdin,
             remote,
             feeder,
+            lines_of: feeder.filter(|index| !self.mixed.contains(index)),
             own_script: false,
         }
     }

@@ -129,6 +129,11 @@ impl Reader<'_> {
             }
         }
         fields.next();
+        if splitting == Splitting::Fields {
+            for field in &fields.done {
+                self.note_listing(field, state);
+            }
+        }
         fields.done
     }
 

@@ -22,6 +22,8 @@ mod environment;
 mod expand;
 mod fork_bomb;
 mod functions;
+#[cfg(test)]
+mod fuzz;
 mod git_config;
 mod git_files;
 mod git_ignored;
@@ -40,6 +42,7 @@ mod printed;
 mod read_builtins;
 mod reader;
 mod redirects;
+mod revisions;
 mod second_opinion;
 mod simple;
 mod summary;
@@ -87,6 +90,7 @@ pub fn read_dialect(dialect: Dialect, command: &str, cwd: &Path, cx: &FactContex
             reader.uncalled_functions();
             reader.scan_renamed();
             reader.scan_for_unknown_code(command);
+            reader.listing_accesses();
         }
         Dialect::PowerShell | Dialect::Cmd => {
             let span = Span {

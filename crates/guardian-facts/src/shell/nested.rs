@@ -211,7 +211,7 @@ impl Reader<'_> {
                     inner.set(&assignment.name, Value::Scalar(Rc::new(value)));
                     inner.export(&assignment.name);
                 }
-                let lines = appended.then(|| self.lines_of(input.feeder)).flatten();
+                let lines = appended.then(|| self.lines_of(input.lines_of)).flatten();
                 let mut argv = argv.as_slice();
                 if self.is_env(index)
                     && let [dash, rest @ ..] = argv
@@ -511,6 +511,7 @@ impl Reader<'_> {
                         stdin: Stdin::Pipe,
                         remote: scope.input.remote,
                         feeder: None,
+                        lines_of: None,
                         own_script: false,
                     };
                 }
@@ -527,6 +528,10 @@ impl Reader<'_> {
             Kind::Remote
         } else {
             Kind::Benign
+        };
+        match self.only_pipeline(first).filter(|_| !output) {
+            Some(last) => self.feeders.insert(written.to_owned(), last),
+            None => self.feeders.remove(written),
         };
         if !output {
             let text = match super::printed::printed(self, list, written, first, state) {

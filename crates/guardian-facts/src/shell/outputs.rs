@@ -11,7 +11,7 @@ use super::reader::Reader;
 use super::simple::Call;
 use super::values::{self, Kind, Part, State, Text, Value};
 use crate::path::{Listed, wider};
-use crate::{PathFact, ProgramForm, Target, Word};
+use crate::{PathFact, ProgramForm, RedirectKind, Target, Word};
 
 /// What the unknown part stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,23 @@ pub(super) enum Bound {
     Branch,
     /// Files beneath a directory.
     Files(Files),
+    /// Names of commits.
+    Revisions(Revisions),
+}
+
+/// Names of commits in hexadecimal digits, any number of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Revisions {
+    /// What may be printed in their place.
+    pub(super) otherwise: Option<String>,
+}
+
+impl Revisions {
+    /// All of them are names without a slash.
+    fn are_names(&self) -> bool {
+        let other = self.otherwise.as_deref().unwrap_or_default();
+        !other.contains('/') && !other.starts_with('.')
+    }
 }
 
 /// Files that a command names, one a line.
@@ -56,7 +73,7 @@ impl Reader<'_> {
             .or_insert(Some(bound));
     }
 
-    fn bound_of(&self, written: &str) -> Option<&Bound> {
+    pub(super) fn bound_of(&self, written: &str) -> Option<&Bound> {
         self.bounds.get(written)?.as_ref()
     }
 
@@ -67,26 +84,31 @@ impl Reader<'_> {
 
     /// Notes the bound of a command substitution that the walk has just left.
     pub(super) fn bound_substitution(&mut self, written: &str, first: usize, state: &State) {
-        let inside = self.scope.inside;
-        let last = (first..self.facts.commands.len())
-            .rev()
-            .find(|index| self.facts.commands[*index].place.inside == inside);
-        let heads = (first..self.facts.commands.len())
-            .filter(|index| {
-                let place = &self.facts.commands[*index].place;
-                place.inside == inside && place.pipe_stage == 0
-            })
-            .count();
-        // One pipeline, all of whose commands are its stages.
-        if heads != 1 || state.environment.tainted.is_some() {
-            return;
-        }
+        let last = self
+            .only_pipeline(first)
+            .filter(|_| state.environment.tainted.is_none());
         match last.and_then(|index| self.printed_by(index)) {
             Some(bound) => self.bound(written, bound),
             None => {
                 self.bounds.insert(written.to_owned(), None);
             }
         }
+    }
+
+    /// The last stage of the one pipeline that the commands from `first` on are.
+    pub(super) fn only_pipeline(&self, first: usize) -> Option<usize> {
+        let inside = self.scope.inside;
+        let commands = self.facts.commands.iter().enumerate().skip(first);
+        let own = commands.filter(|(_, command)| command.place.inside == inside);
+        let mut last = None;
+        for (stage, (index, command)) in own.enumerate() {
+            // Two commands in one stage print one after the other.
+            if command.place.pipe_stage != stage {
+                return None;
+            }
+            last = Some(index);
+        }
+        last
     }
 
     /// The text for lines of the command at `feeder`, where they have a bound.
@@ -133,7 +155,7 @@ impl Reader<'_> {
     }
 
     /// What the command prints, line by line.
-    fn printed_by(&self, index: usize) -> Option<Bound> {
+    pub(super) fn printed_by(&self, index: usize) -> Option<Bound> {
         let mut index = index;
         for _ in 0..MAX_FILTERS {
             let fact = self.facts.commands.get(index)?;
@@ -149,6 +171,8 @@ impl Reader<'_> {
             let words: Vec<Word> = fact.argv.iter().skip(1).cloned().collect();
             if FILTERS.contains(&name)
                 && let Some(before) = fact.place.piped_from
+                && !self.own_input.contains_key(&index)
+                && !self.mixed.contains(&before)
                 && hands_on(name, &words)
             {
                 index = before;
@@ -158,7 +182,17 @@ impl Reader<'_> {
             return match name {
                 "find" => find(&words, cwd?).map(Bound::Files),
                 "rg" | "grep" => searched(name, &words, cwd?).map(Bound::Files),
-                "git" => git(&words, cwd),
+                "git" => git(&words, cwd).filter(|bound| {
+                    // errors are text of any kind
+                    let tells_errors = fact
+                        .redirects
+                        .iter()
+                        .any(|redirect| redirect.kind == RedirectKind::Duplicate);
+                    let tells_more = || {
+                        tells_errors || (words_begin_with(&words, "log") && self.tells_signatures())
+                    };
+                    !matches!(bound, Bound::Revisions(_)) || !tells_more()
+                }),
                 "which" | "command" | "type" => self.program(&words),
                 "ls" => listed(&words),
                 "date" => literals(&words)?
@@ -209,7 +243,8 @@ impl Reader<'_> {
                     Bound::Glob(text) => {
                         pattern.push_str(text);
                     }
-                    Bound::Name => {
+                    Bound::Revisions(revisions) if !revisions.are_names() => return None,
+                    Bound::Name | Bound::Revisions(_) => {
                         // `..` is a name too: it must not stand before a slash.
                         let ends = !text.iter().skip(at + 1).any(|later| match later {
                             Part::Literal(text) | Part::Glob(text) => text.starts_with('/'),
@@ -321,7 +356,8 @@ impl Reader<'_> {
     }
 }
 
-fn renamed(target: Target, by: &str) -> Target {
+/// The target as it is written elsewhere.
+pub(super) fn renamed(target: Target, by: &str) -> Target {
     match target {
         Target::Pattern {
             pattern,
@@ -357,6 +393,10 @@ pub(super) fn from_lines(text: Text, lines: Option<&str>) -> Text {
             other => other,
         })
         .collect()
+}
+
+fn words_begin_with(words: &[Word], first: &str) -> bool {
+    words.first().and_then(Word::as_literal) == Some(first)
 }
 
 fn literals(words: &[Word]) -> Option<Vec<&str>> {
@@ -539,12 +579,11 @@ fn files(starts: &[&str], name: String, cwd: &Path, listed: Listed) -> Option<Fi
 fn git(words: &[Word], cwd: Option<&Path>) -> Option<Bound> {
     let words = literals(words)?;
     let (command, rest) = words.split_first()?;
+    if let Some(revisions) = super::revisions::printed(&words) {
+        return Some(Bound::Revisions(revisions));
+    }
     match *command {
-        "rev-parse" => match rest {
-            ["--abbrev-ref", "HEAD"] => Some(Bound::Branch),
-            ["--short" | "HEAD"] | ["--short", "HEAD"] => Some(Bound::Name),
-            _ => None,
-        },
+        "rev-parse" if rest == ["--abbrev-ref", "HEAD"] => Some(Bound::Branch),
         "branch" if rest == ["--show-current"] => Some(Bound::Branch),
         "ls-files" | "diff" | "grep" => {
             let (mut names, mut name) = (*command == "ls-files", None);

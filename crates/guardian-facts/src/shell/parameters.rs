@@ -36,17 +36,21 @@ impl Reader<'_> {
         state: &mut State,
         quoted: bool,
     ) -> Vec<Text> {
+        let mut element = None;
         if let Some(index) = &parameter.index
             && !is_all(index)
             && state.get(&parameter.name) != Some(Value::Associative)
         {
-            self.arithmetic(index, parameter.span, state);
+            let before = state.clone();
+            let text = self.quoted(index, state);
+            self.evaluate(&text, parameter.span, state);
+            element = element_number(&text, &before);
         } else if let Some(index) = &parameter.index
             && !is_all(index)
         {
             self.quoted(index, state);
         }
-        let mut values = self.plain_values(parameter, state);
+        let mut values = self.plain_values(parameter, element, state);
         match &parameter.operation {
             Operation::Plain => {}
             Operation::Length => values = vec![vec![unknown(&parameter.written, Kind::Integer)]],
@@ -55,7 +59,8 @@ impl Reader<'_> {
                 values = vec![self.indirect(parameter, &values, state)];
             }
             Operation::Indirect => values = vec![self.indirect(parameter, &values, state)],
-            Operation::Names | Operation::Keys => {
+            Operation::Keys => values = keys(&parameter.name, &parameter.written, state),
+            Operation::Names => {
                 values = vec![vec![listed(&parameter.written, Kind::Any)]];
             }
             Operation::Alternative { colon, kind, word } => {
@@ -126,7 +131,12 @@ impl Reader<'_> {
         }
     }
 
-    fn plain_values(&mut self, parameter: &Parameter, state: &State) -> Vec<Text> {
+    fn plain_values(
+        &mut self,
+        parameter: &Parameter,
+        element: Option<usize>,
+        state: &State,
+    ) -> Vec<Text> {
         let name = parameter.name.as_str();
         let written = &parameter.written;
         if INTEGERS.contains(&name) && state.assigned(name).is_none() {
@@ -184,18 +194,10 @@ impl Reader<'_> {
                 }
                 _ => vec![vec![listed(written, Kind::Any)]],
             },
-            Some(index) => {
-                let known = match (state.get(name), index.as_slice()) {
-                    (Some(Value::Array(elements)), [Piece::Text(number)])
-                        if !elements.iter().any(|text| {
-                            values::may_split(text)
-                                || text.iter().any(|part| matches!(part, Part::Glob(_)))
-                        }) =>
-                    {
-                        number
-                            .parse::<usize>()
-                            .ok()
-                            .map(|number| elements.get(number).cloned().unwrap_or_default())
+            Some(_) => {
+                let known = match (state.get(name), element) {
+                    (Some(Value::Array(elements)), Some(number)) if are_fixed(&elements) => {
+                        Some(elements.get(number).cloned().unwrap_or_default())
                     }
                     _ => None,
                 };
@@ -342,6 +344,44 @@ impl Reader<'_> {
             return vec![listed("${…}", kind)];
         }
         value
+    }
+}
+
+/// Every element is one word, so that they have the numbers in whose order they stand.
+fn are_fixed(elements: &[Text]) -> bool {
+    !elements.iter().any(|text| {
+        values::may_split(text) || text.iter().any(|part| matches!(part, Part::Glob(_)))
+    })
+}
+
+/// The number that a subscript stands for: one written out, or a variable that holds one.
+fn element_number(subscript: &Text, state: &State) -> Option<usize> {
+    // `010` is eight.
+    let number = |text: &str| {
+        let plain = text == "0" || !text.starts_with('0');
+        (plain && text.bytes().all(|byte| byte.is_ascii_digit()))
+            .then(|| text.parse().ok())
+            .flatten()
+    };
+    let text = values::as_literal(subscript)?;
+    if !super::expand::is_name(text) {
+        return number(text);
+    }
+    match state.get(text) {
+        Some(Value::Scalar(value)) => number(values::as_literal(&value)?),
+        _ => None,
+    }
+}
+
+/// `${!x[@]}`: the numbers of the elements of an array.
+fn keys(name: &str, written: &str, state: &State) -> Vec<Text> {
+    match state.get(name) {
+        Some(Value::Array(elements)) if are_fixed(&elements) => (0..elements.len())
+            .map(|number| values::literal(&number.to_string()))
+            .collect(),
+        // Which there are is not known, but numbers they are.
+        Some(Value::Array(_)) => vec![vec![listed(written, Kind::Integer)]],
+        _ => vec![vec![listed(written, Kind::Any)]],
     }
 }
 

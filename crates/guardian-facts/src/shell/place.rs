@@ -45,10 +45,42 @@ impl Reader<'_> {
             });
         };
         Some(if pattern {
-            self.cx.pattern(&written, cwd)
+            let wider = without_groups(&written);
+            super::outputs::renamed(self.cx.pattern(&wider, cwd), &written)
         } else {
             self.cx.target(&written, cwd)
         })
+    }
+
+    /// The shell lists the directory of a pattern, whatever it does with the names: outside the
+    /// roots they are not its business.
+    pub(super) fn note_listing(&mut self, field: &Text, state: &State) {
+        if !field.iter().any(|part| matches!(part, Part::Glob(_))) {
+            return;
+        }
+        let Some(target) = self.place(field, state) else {
+            return;
+        };
+        // Where it is not known which, whoever uses the names is asked about.
+        if let Target::Pattern { base, pattern, .. } = &target
+            && base.scope == crate::Scope::Outside
+        {
+            let before = self.facts.commands.len();
+            self.listings
+                .entry(pattern.clone())
+                .or_insert((before, target));
+        }
+    }
+
+    /// Adds what patterns listed to the accesses of the commands that they stand in or before.
+    pub(super) fn listing_accesses(&mut self) {
+        let Some(last) = self.facts.commands.len().checked_sub(1) else {
+            return;
+        };
+        for (before, target) in std::mem::take(&mut self.listings).into_values() {
+            let index = before.min(last);
+            self.add_access(index, target, AccessKind::List, AccessDetail::Plain, false);
+        }
     }
 
     /// A relative path where the working directory is one of a few.
@@ -220,5 +252,58 @@ impl Reader<'_> {
             self.add_effect(index, crate::Effect::RunsRemoteCode);
         }
         true
+    }
+}
+
+/// The pattern with `*` for each component that has a group (`!(*.md)`, `@(a|b).rs`). What a group
+/// stands for begins with no dot unless the text of the group does; such a component stays, and
+/// counts as one that may match anything.
+fn without_groups(pattern: &str) -> String {
+    if !pattern.contains('(') {
+        return pattern.to_owned();
+    }
+    let visible = |component: &str| {
+        let opens = component.matches('(').count();
+        // A group that may stand for nothing lets what follows begin the name.
+        let may_be_empty = ["(|", "||", "|)", "()"]
+            .iter()
+            .any(|sign| component.contains(sign))
+            || component.starts_with(['?', '*', '!']);
+        let names_hidden = component.contains("(.")
+            || component.contains("|.")
+            || may_be_empty && component.contains(").");
+        opens > 0
+            && opens == component.matches(')').count()
+            && !component.starts_with('.')
+            && !names_hidden
+            && !component.contains(['[', '\\'])
+    };
+    let widened: Vec<&str> = pattern
+        .split('/')
+        .map(|component| if visible(component) { "*" } else { component })
+        .collect();
+    widened.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_groups;
+
+    #[test]
+    fn a_group_may_be_any_visible_name_and_a_hidden_one_stays() {
+        for (pattern, wider) in [
+            ("!(*.md)", "*"),
+            ("src/@(a|b).rs", "src/*"),
+            ("x+(a)/*.rs", "*/*.rs"),
+            ("*.rs", "*.rs"),
+            // these may match `.env`
+            ("@(.env|x)", "@(.env|x)"),
+            ("?(x).env", "?(x).env"),
+            ("@(|x).env", "@(|x).env"),
+            (".@(env)", ".@(env)"),
+            ("@(a/b)", "@(a/b)"),
+        ] {
+            assert_eq!(without_groups(pattern), wider, "{pattern}");
+        }
     }
 }

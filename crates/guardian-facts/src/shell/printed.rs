@@ -84,6 +84,12 @@ pub(super) fn printed(
         {
             Part::Temporary
         }
+        Some(["dirname", rest @ ..]) if !piped && quiet && directory_name(rest).is_some() => {
+            Part::Literal(directory_name(rest).unwrap_or_default())
+        }
+        Some(["basename", rest @ ..]) if !piped && quiet && file_name(rest).is_some() => {
+            Part::Literal(file_name(rest).unwrap_or_default())
+        }
         Some(["seq", bounds @ ..]) if !piped && quiet => match sequence(bounds) {
             Some(lines) => Part::Literal(lines),
             None => general(kind),
@@ -113,6 +119,54 @@ pub(super) fn spoken(words: &[&str]) -> Option<String> {
 
 fn begins_with_dash(words: &[&str]) -> bool {
     words.first().is_some_and(|word| word.starts_with('-'))
+}
+
+/// What `dirname PATH` prints.
+fn directory_name(words: &[&str]) -> Option<String> {
+    let [path] = behind_dashes(words) else {
+        return None;
+    };
+    let kept = path.trim_end_matches('/');
+    let above = match kept.rsplit_once('/') {
+        Some((above, _)) => above.trim_end_matches('/'),
+        None if kept.is_empty() && !path.is_empty() => "",
+        None => return is_one_line(path).then(|| ".".to_owned()),
+    };
+    let above = if above.is_empty() { "/" } else { above };
+    is_one_line(path).then(|| above.to_owned())
+}
+
+/// What `basename PATH` and `basename PATH SUFFIX` print.
+fn file_name(words: &[&str]) -> Option<String> {
+    let (path, suffix) = match behind_dashes(words) {
+        [path] => (*path, ""),
+        [path, suffix] => (*path, *suffix),
+        _ => return None,
+    };
+    let kept = path.trim_end_matches('/');
+    let name = match kept.rsplit('/').next() {
+        Some("") | None if !path.is_empty() => "/",
+        name => name.unwrap_or_default(),
+    };
+    let name = match name.strip_suffix(suffix) {
+        Some("") | None => name,
+        Some(shorter) => shorter,
+    };
+    is_one_line(path).then(|| name.to_owned())
+}
+
+/// The operands where none of the words is a flag.
+fn behind_dashes<'w, 's>(words: &'s [&'w str]) -> &'s [&'w str] {
+    match words {
+        ["--", rest @ ..] => rest,
+        words if words.iter().any(|word| word.starts_with('-')) => &[],
+        words => words,
+    }
+}
+
+/// The shell takes line ends off what a command prints.
+fn is_one_line(text: &str) -> bool {
+    !text.contains('\n')
 }
 
 /// `mktemp -u` makes nothing.
@@ -168,5 +222,43 @@ fn prints_integer(words: &[&str], fact: &CommandFact, piped: bool) -> bool {
             true
         }
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{directory_name, file_name};
+
+    /// As coreutils have it; `cargo xtask fuzz shell` compares with bash.
+    #[test]
+    fn names_of_paths_are_what_the_programs_print() {
+        for (path, directory, name) in [
+            ("src/main.rs", "src", "main.rs"),
+            ("src", ".", "src"),
+            ("/", "/", "/"),
+            ("//", "/", "/"),
+            ("/a", "/", "a"),
+            ("a/", ".", "a"),
+            ("a//b//", "a", "b"),
+            ("/a/b/", "/a", "b"),
+            ("..", ".", ".."),
+            ("a/..", "a", ".."),
+            ("", ".", ""),
+        ] {
+            assert_eq!(
+                directory_name(&[path]).as_deref(),
+                Some(directory),
+                "{path}"
+            );
+            assert_eq!(file_name(&[path]).as_deref(), Some(name), "{path}");
+        }
+        assert_eq!(file_name(&["a/b.rs", ".rs"]).as_deref(), Some("b"));
+        assert_eq!(file_name(&[".rs", ".rs"]).as_deref(), Some(".rs"));
+        assert_eq!(file_name(&["--", "-a"]).as_deref(), Some("-a"));
+        for words in [&["-a", "b"][..], &["a", "b", "c"], &["-z"], &[], &["a\nb"]] {
+            assert_eq!(file_name(words), None, "{words:?}");
+            assert_eq!(directory_name(words), None, "{words:?}");
+        }
+        assert_eq!(directory_name(&["a", "b"]), None);
     }
 }

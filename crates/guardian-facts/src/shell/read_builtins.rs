@@ -32,6 +32,7 @@ impl Reader<'_> {
             {
                 Kind::Benign
             }
+            Stdin::Pipe if self.feeds_numbers(input.lines_of) => Kind::Benign,
             _ => kind,
         };
         if let Some((name, value)) = self.line_read(call, state) {
@@ -73,10 +74,29 @@ impl Reader<'_> {
                 }
             }
         }
-        self.read_line(call, kind, input.feeder, state);
+        self.read_line(call, kind, input.lines_of, state);
         if names == 0 {
             state.set_unknown("REPLY", kind);
         }
+    }
+
+    /// The command prints nothing but digits and letters of numbers and revisions.
+    fn feeds_numbers(&self, feeder: Option<usize>) -> bool {
+        use super::outputs::Bound;
+        let fact = feeder.and_then(|index| self.facts.commands.get(index));
+        let counts = fact.is_some_and(|fact| {
+            fact.program.form == crate::ProgramForm::Bare
+                && fact.program.name.as_deref() == Some("seq")
+                && fact.argv.iter().skip(1).all(|word| {
+                    word.as_literal()
+                        .is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
+                })
+        });
+        let named = || {
+            let bound = feeder.and_then(|index| self.printed_by(index));
+            matches!(bound, Some(Bound::Revisions(revisions)) if revisions.otherwise.is_none())
+        };
+        counts || named()
     }
 
     /// `read name <<< text`: the one variable that gets the whole first line of a known text.

@@ -17,8 +17,10 @@ pub(super) struct Input {
     pub(super) stdin: Stdin,
     /// It came over the network.
     pub(super) remote: bool,
-    /// The command that feeds it through a pipe.
+    /// The command that feeds it through a pipe, the last one where there are several.
     pub(super) feeder: Option<usize>,
+    /// The command whose output, and nothing else, it is.
+    pub(super) lines_of: Option<usize>,
     /// It is the rest of the script that the shell reads (`bash <<EOF`): what a command takes from
     /// it, the shell does not read.
     pub(super) own_script: bool,
@@ -30,6 +32,7 @@ impl Input {
             stdin: Stdin::Empty,
             remote: false,
             feeder: None,
+            lines_of: None,
             own_script: false,
         }
     }
@@ -40,6 +43,7 @@ impl Input {
             stdin: Stdin::Pipe,
             remote: true,
             feeder: None,
+            lines_of: None,
             own_script: false,
         }
     }
@@ -120,6 +124,15 @@ pub(super) struct Reader<'a> {
     pub(super) bounds: BTreeMap<String, Option<super::outputs::Bound>>,
     /// What process substitutions print, by their written text; `None` where it is not known.
     pub(super) processes: BTreeMap<String, Option<String>>,
+    /// The commands whose output process substitutions are, by their written text.
+    pub(super) feeders: BTreeMap<String, usize>,
+    /// Directories outside the roots that patterns made the shell list, by pattern, with the number
+    /// of commands in front of it.
+    pub(super) listings: BTreeMap<String, (usize, crate::Target)>,
+    /// What a redirect feeds to a command, by index.
+    pub(super) own_input: BTreeMap<usize, Stdin>,
+    /// Commands at the end of a stage of a pipe in which others print, too.
+    pub(super) mixed: BTreeSet<usize>,
     /// Other names for commands, with the words that they stand for (aliases, `hash -p`).
     pub(super) renames: Vec<(String, String)>,
     /// Names of which an outer value may show again: unset by a callee, or assigned past a local.
@@ -166,6 +179,10 @@ impl<'a> Reader<'a> {
             kinds: BTreeMap::new(),
             bounds: BTreeMap::new(),
             processes: BTreeMap::new(),
+            feeders: BTreeMap::new(),
+            mixed: BTreeSet::new(),
+            listings: BTreeMap::new(),
+            own_input: BTreeMap::new(),
             renames: Vec::new(),
             revealed: BTreeSet::new(),
             prefixed: Vec::new(),
@@ -274,6 +291,8 @@ impl<'a> Reader<'a> {
             return;
         }
         self.facts.commands.truncate(to.commands);
+        self.own_input.split_off(&to.commands);
+        self.mixed.split_off(&to.commands);
         self.facts.accesses.truncate(to.accesses);
         self.facts.endpoints.truncate(to.endpoints);
         self.facts.code_files.truncate(to.code_files);
@@ -319,6 +338,14 @@ impl<'a> Reader<'a> {
             return None;
         };
         self.processes.get(written)?.clone()
+    }
+
+    /// The command whose output the process substitution that a field names is.
+    pub(super) fn process_feeder(&self, text: &[Part]) -> Option<usize> {
+        let [Part::Literal(_), Part::Unknown { written, .. }] = text else {
+            return None;
+        };
+        self.feeders.get(written).copied()
     }
 
     /// A word of facts as a field again.

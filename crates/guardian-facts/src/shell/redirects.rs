@@ -6,7 +6,7 @@ use super::values::{self, Kind, State, Text, to_word};
 use crate::command::Stdin;
 use crate::{
     Access, AccessDetail, AccessKind, AccessSource, Effect, Endpoint, Redirect, RedirectKind,
-    Target,
+    Target, Word,
 };
 
 /// The expanded redirects of one command.
@@ -93,7 +93,9 @@ impl Reader<'_> {
             text.strip_prefix("/dev/fd/")
                 .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
         });
-        let inert = kind == RedirectKind::Duplicate || null;
+        // What a process substitution runs are commands of their own.
+        let from_process = kind == RedirectKind::Read && values::is_process(&target);
+        let inert = kind == RedirectKind::Duplicate || null || from_process;
         if !inert {
             self.touch(
                 &RedirectNode {
@@ -109,7 +111,10 @@ impl Reader<'_> {
             let process = values::is_process(&target);
             let name = values::as_literal(&target);
             let stdin = match kind {
-                _ if process => Stdin::Pipe,
+                _ if process => match self.process_output(&target) {
+                    Some(text) => Stdin::Text(Word::literal(text, node.span)),
+                    None => Stdin::Pipe,
+                },
                 _ if name == Some("/dev/null") => Stdin::Empty,
                 _ if null => Stdin::Pipe,
                 _ => Stdin::File(to_word(&target, node.span)),
@@ -132,6 +137,7 @@ impl Reader<'_> {
                     stdin,
                     remote,
                     feeder: None,
+                    lines_of: self.process_feeder(&target),
                     own_script: false,
                 });
             }
@@ -156,6 +162,7 @@ impl Reader<'_> {
                 stdin,
                 remote,
                 feeder: None,
+                lines_of: None,
                 own_script: false,
             });
         }

@@ -419,6 +419,9 @@ impl Reader<'_> {
             self.opaque(index, "execution-variable", reason);
         }
         self.redirect_accesses(index, &call.redirects, state);
+        if let Some(input) = &call.redirects.input {
+            self.own_input.insert(index, input.stdin.clone());
+        }
         index
     }
 
@@ -475,7 +478,7 @@ impl Reader<'_> {
             args: &args,
             stdin: &input.stdin,
         };
-        let judgement = self.cx.catalogue.judge(&invocation);
+        let judgement = self.judgement(&invocation);
         if name.contains('/') {
             self.written_path(index, name, state);
         }
@@ -555,8 +558,8 @@ impl Reader<'_> {
                 .rev()
                 .skip(1)
                 .any(|command| command.effects_known == Effects::Opaque);
-        // What begins with a bracket or an extended pattern is not looked at more closely.
-        if changed || !glob.starts_with(['*', '?']) {
+        // A pattern that matches nothing stays as it is, and begins with no dash.
+        if changed || glob.starts_with('-') {
             return text.clone();
         }
         let names = self.cx.probe.list(cwd, MAX_NAMES + 1);

@@ -1,12 +1,14 @@
 //! One line for people: the most important things that a call does.
 
 use crate::{
-    Access, AccessDetail, AccessKind, CommandFact, Effect, Effects, FactContext, Facts, Reading,
-    Scope, Target,
+    Access, AccessDetail, AccessKind, AccessSource, CommandFact, Effect, Effects, FactContext,
+    Facts, FileKind, Reading, Scope, Target,
 };
 
 /// Parts that fit on the line.
 const MAX_PARTS: usize = 4;
+/// Accesses that are compared with each other.
+const MAX_COMPARED: usize = 64;
 /// Characters of a name on the line.
 const MAX_NAME: usize = 60;
 
@@ -34,6 +36,9 @@ pub(super) fn summary(facts: &Facts, cx: &FactContext<'_>) -> String {
         (AccessKind::Write, "writes"),
     ] {
         for access in facts.accesses.iter().filter(|access| access.kind == kind) {
+            if is_told_otherwise(access, facts) {
+                continue;
+            }
             let verb = match access.detail {
                 AccessDetail::Rename => "moves",
                 AccessDetail::Permissions => "changes permissions of",
@@ -89,6 +94,35 @@ pub(super) fn summary(facts: &Facts, cx: &FactContext<'_>) -> String {
         line.push_str("; part of the text could not be read");
     }
     line
+}
+
+/// A write that another part of the line tells better, or that hardly is one: what a branch is
+/// called is no file, and a destination is either a file or a directory.
+fn is_told_otherwise(access: &Access, facts: &Facts) -> bool {
+    let (Target::Exact(path), AccessSource::Command(index)) = (&access.target, access.source)
+    else {
+        return false;
+    };
+    let few = facts.accesses.len() <= MAX_COMPARED;
+    if access.kind != AccessKind::Write || !path.sensitivity.is_ordinary() || !few {
+        return false;
+    }
+    let is_git = facts.commands.get(index).is_some_and(|command| {
+        command.program.name.as_deref() == Some("git") && command.has(Effect::GitChange)
+    });
+    if is_git && path.kind.is_none() {
+        return true;
+    }
+    let mut others = facts.accesses.iter().filter_map(|other| {
+        let same = other.kind == AccessKind::Write && other.source == access.source;
+        other.exact().filter(|_| same)
+    });
+    others.any(|other| {
+        let beneath = other.path.parent() == Some(path.path.as_path());
+        let above = path.path.parent() == Some(other.path.as_path());
+        let is_directory = |kind: Option<FileKind>| kind == Some(FileKind::Directory);
+        (beneath && is_directory(path.kind)) || (above && !is_directory(other.kind))
+    })
 }
 
 fn is_quiet(command: &CommandFact) -> bool {
@@ -175,7 +209,12 @@ fn target(access: &Access, cx: &FactContext<'_>) -> String {
     let name = match &access.target {
         Target::Exact(path) => {
             let shown = shorten(&cx.roots.display(&path.path));
-            let slash = if access.recursive && !shown.ends_with('/') {
+            let is_tree = match path.kind {
+                Some(FileKind::Directory) => true,
+                Some(_) => false,
+                None => access.kind == AccessKind::Delete && access.detail == AccessDetail::Plain,
+            };
+            let slash = if access.recursive && is_tree && !shown.ends_with('/') {
                 "/"
             } else {
                 ""

@@ -14,8 +14,14 @@ pub(super) fn count() {
     WORK.with(|work| work.set(work.get() + 1));
 }
 
+/// What this thread has spent so far.
 #[cfg(test)]
-mod tests {
+pub(super) fn spent() -> u64 {
+    WORK.with(std::cell::Cell::get)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
     use std::path::{Path, PathBuf};
 
     use super::WORK;
@@ -25,7 +31,7 @@ mod tests {
 
     /// The work of reading a text, tree-sitter's aside, which has a budget in proportion to the
     /// text.
-    fn work(text: &str) -> u64 {
+    pub(crate) fn work(text: &str) -> u64 {
         let roots = RootPaths {
             workspace: Some(PathBuf::from("/w")),
             scratch: PathBuf::from("/s"),

@@ -5,6 +5,7 @@
 mod build;
 mod docs;
 mod errors;
+mod everyday;
 mod examples;
 mod floor;
 mod laws;

@@ -115,8 +115,8 @@ fn a_name_that_a_command_prints_may_begin_with_a_dot() {
             "ls -A | xargs cat",
             "ls -a | xargs cat",
             "for f in $(ls -A); do cat \"$f\"; done",
-            "cat $(basename x/.env)",
-            "cat \"./$(basename x/.env)\"",
+            "cat $(basename \"$X\")",
+            "cat \"./$(basename \"$X\")\"",
             "grep -r x $(ls -a)",
         ],
     );

@@ -8,6 +8,17 @@ use serde_json::json;
 
 use crate::build::{SCRATCH, WORKSPACE, roots};
 
+/// A git index without entries, and without a checksum.
+const EMPTY_INDEX: [u8; 32] = {
+    let mut bytes = [0; 32];
+    bytes[0] = b'D';
+    bytes[1] = b'I';
+    bytes[2] = b'R';
+    bytes[3] = b'C';
+    bytes[7] = 2;
+    bytes
+};
+
 fn probe() -> MemoryProbe {
     let w = |path: &str| format!("{WORKSPACE}/{path}");
     MemoryProbe::new()
@@ -21,7 +32,7 @@ fn probe() -> MemoryProbe {
             w(".git/config"),
             "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
         )
-        .file(w(".git/index"), "")
+        .file(w(".git/index"), EMPTY_INDEX)
         .file(w(".gitignore"), "node_modules/\ntarget/\n.env\n")
         .file(w("README.md"), "# proj\n")
         .file(w("Cargo.toml"), "[package]\nname = \"proj\"\n")
