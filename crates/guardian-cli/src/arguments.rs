@@ -287,7 +287,8 @@ pub(crate) struct ReplayOptions {
     /// Compare with another preset.
     #[arg(long, value_enum, value_name = "PRESET")]
     pub(crate) against_preset: Option<PresetOption>,
-    /// List every call that is asked about, denied or decided differently.
+    /// List every call that is asked about, denied or decided differently, and every place that
+    /// could not be read.
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]

@@ -10,6 +10,7 @@ pub(crate) mod policy;
 mod policy_accept;
 mod policy_suggest;
 pub(crate) mod replay;
+mod replay_unread;
 pub(crate) mod review;
 pub(crate) mod serve;
 pub(crate) mod sessions;

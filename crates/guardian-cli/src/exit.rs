@@ -19,6 +19,8 @@ pub(crate) enum ExitCode {
     Invalid = 13,
     /// A change could not be taken back.
     NotTakenBack = 14,
+    /// A part of the input could not be read, so that the figures leave it out.
+    NotAllRead = 15,
 }
 
 impl From<ExitCode> for std::process::ExitCode {
@@ -36,4 +38,5 @@ pub(crate) const EXIT_CODES: &str = "Exit codes:
   11  denied
   12  the tool ran and failed
   13  a policy file is wrong, or a case of `policy test`
-  14  review: a change could not be taken back";
+  14  review: a change could not be taken back
+  15  replay: a part of the transcripts could not be read";

@@ -10,6 +10,7 @@ use guardian_host::check::{CheckReport, Checker};
 use serde_json::{Value, json};
 
 use super::check::checker_for;
+use super::replay_unread::{Gap, Gaps};
 use crate::arguments::{PlaceOptions, ReplayOptions};
 use crate::exit::ExitCode;
 use crate::output;
@@ -24,18 +25,20 @@ const DEPTH: usize = 12;
 /// Decides and counts.
 pub(crate) fn run(options: &ReplayOptions) -> Result<ExitCode, HostError> {
     let mut files = Vec::new();
+    let mut gaps = Gaps::new(if options.all { usize::MAX } else { LISTED });
     for path in &options.transcripts {
-        collect(path, DEPTH, &mut files)?;
+        collect(path, DEPTH, &mut files, &mut gaps)?;
     }
     files.sort();
     files.dedup();
     if files.is_empty() {
+        gaps.print();
         output::complain(&"there is no transcript (`*.jsonl`) at these places");
         return Ok(ExitCode::Usage);
     }
     let size = |file: &PathBuf| std::fs::metadata(file).map_or(0, |found| found.len());
     let mut progress = Progress::new("replaying", files.iter().map(size).sum());
-    let mut replay = Replay::new(options);
+    let mut replay = Replay::new(options, gaps);
     for file in &files {
         replay.transcript(file, &mut progress)?;
     }
@@ -45,11 +48,20 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<ExitCode, HostError> {
     } else {
         replay.print(options);
     }
-    Ok(ExitCode::Done)
+    Ok(if replay.gaps.is_empty() {
+        ExitCode::Done
+    } else {
+        ExitCode::NotAllRead
+    })
 }
 
 /// The transcripts beneath a path; a file that was named counts whatever it is called.
-fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), HostError> {
+fn collect(
+    path: &Path,
+    depth: usize,
+    files: &mut Vec<PathBuf>,
+    gaps: &mut Gaps,
+) -> Result<(), HostError> {
     let failed =
         |error: std::io::Error| HostError::invalid_params(format!("`{}`: {error}", path.display()));
     if !path.is_dir() {
@@ -57,14 +69,22 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Ho
         files.push(path.to_owned());
         return Ok(());
     }
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let kind = entry.file_type().map_err(failed)?;
+    let entries = std::fs::read_dir(path).map_err(failed)?;
+    let mut entries: Vec<_> = entries.collect::<Result<_, _>>().map_err(failed)?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let is_link = entry.file_type().map_err(failed)?.is_symlink();
         let name = entry.path();
-        if kind.is_dir() && depth > 0 {
-            collect(&name, depth - 1, files)?;
-        } else if kind.is_file() && name.extension().is_some_and(|end| end == "jsonl") {
+        // What a link leads to; one that leads nowhere holds nothing.
+        let Ok(kind) = std::fs::metadata(&name) else {
+            continue;
+        };
+        if kind.is_file() && name.extension().is_some_and(|end| end == "jsonl") {
             files.push(name);
+        } else if kind.is_dir() && (is_link || depth == 0) {
+            gaps.add(&name, None, Gap::Directory);
+        } else if kind.is_dir() {
+            collect(&name, depth - 1, files, gaps)?;
         }
     }
     Ok(())
@@ -107,6 +127,7 @@ struct Replay<'o> {
     options: &'o ReplayOptions,
     judges: HashMap<PathBuf, Judges>,
     transcripts: usize,
+    gaps: Gaps,
     /// Sessions whose directory is not on this machine.
     moved: usize,
     tools: BTreeMap<String, (Tally, Tally)>,
@@ -117,11 +138,12 @@ struct Replay<'o> {
 }
 
 impl<'o> Replay<'o> {
-    fn new(options: &'o ReplayOptions) -> Self {
+    fn new(options: &'o ReplayOptions, gaps: Gaps) -> Self {
         Self {
             options,
             judges: HashMap::new(),
             transcripts: 0,
+            gaps,
             moved: 0,
             tools: BTreeMap::new(),
             stopped: BTreeMap::new(),
@@ -139,6 +161,9 @@ impl<'o> Replay<'o> {
         let mut lines = std::io::BufReader::new(opened);
         let mut reader = TranscriptReader::default();
         let mut line = Vec::new();
+        let mut number = 0;
+        let mut is_known = false;
+        let mut unread = Vec::new();
         let mut moved = false;
         self.transcripts += 1;
         loop {
@@ -149,12 +174,26 @@ impl<'o> Replay<'o> {
             if read == 0 {
                 break;
             }
-            for call in reader.line(&String::from_utf8_lossy(&line)) {
+            number += 1;
+            let found = reader.line(&line);
+            is_known |= found.is_known;
+            unread.extend(found.unread.into_iter().map(|why| (number, why)));
+            for call in found.calls {
                 moved |= self.call(call)?;
             }
             progress.add(read as u64);
         }
         self.moved += usize::from(moved);
+        match (number, is_known) {
+            (0, _) => self.gaps.add(file, None, Gap::EmptyFile),
+            // Each of its lines would say the same.
+            (_, false) => self.gaps.add(file, None, Gap::UnknownFile),
+            (_, true) => {
+                for (number, why) in unread {
+                    self.gaps.add(file, Some(number), Gap::Line(why));
+                }
+            }
+        }
         Ok(())
     }
 
@@ -220,7 +259,7 @@ impl<'o> Replay<'o> {
                     call.to_owned(),
                     first.decision.clone(),
                     second.decision.clone(),
-                    second.decided_by.join(", "),
+                    decided(second),
                 );
                 *self.differences.entry(key).or_default() += 1;
             }
@@ -230,7 +269,7 @@ impl<'o> Replay<'o> {
                 first.decision.clone(),
                 tool.to_owned(),
                 call.to_owned(),
-                first.decided_by.join(", "),
+                decided(first),
             );
             *self.stopped.entry(key).or_default() += 1;
         }
@@ -258,6 +297,7 @@ impl<'o> Replay<'o> {
             first.ask,
             first.deny
         ));
+        self.gaps.print();
         if self.moved > 0 {
             output::notice(&format!(
                 "the directories of {} transcripts are not here: their calls are judged as in {}",
@@ -338,6 +378,8 @@ impl<'o> Replay<'o> {
         let mut value = json!({
             "transcripts": self.transcripts,
             "movedTranscripts": self.moved,
+            "complete": self.gaps.is_empty(),
+            "unread": self.gaps.value(),
             "all": first.value(),
             "tools": tools,
             "stopped": ranked(&self.stopped).iter().map(|((decision, tool, call, by), count)| json!({
@@ -373,6 +415,14 @@ fn ranked<K: Ord + Clone>(counts: &BTreeMap<K, usize>) -> Vec<(K, usize)> {
 fn more(lines: usize, limit: usize) {
     if lines > limit {
         output::line(&format!("  and {} more (--all lists them)", lines - limit));
+    }
+}
+
+/// Ids of the rules, or the error that the call would end with before any rule is asked.
+fn decided(report: &CheckReport) -> String {
+    match &report.error_code {
+        Some(code) if report.decided_by.is_empty() => code.clone(),
+        _ => report.decided_by.join(", "),
     }
 }
 

@@ -1,37 +1,75 @@
 //! Transcripts of Claude Code: `~/.claude/projects/<project>/<session>.jsonl`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Found, bash, edits, renamed, text};
+use super::{Found, Record, Unread, edits, renamed, text};
 
 const REPLACEMENT: [(&str, &str); 2] = [("old_string", "old_string"), ("new_string", "new_string")];
 
-pub(super) fn calls(entry: &Value) -> Option<Vec<Found>> {
-    if text(entry, "type")? != "assistant" {
+/// Kinds of lines that hold no call of the session. `progress` repeats what a subagent did, which
+/// has a transcript of its own.
+const WITHOUT_CALLS: &[&str] = &[
+    "user",
+    "system",
+    "summary",
+    "attachment",
+    "file-history-snapshot",
+    "file-history-delta",
+    "queue-operation",
+    "progress",
+    "last-prompt",
+    "custom-title",
+    "ai-title",
+    "agent-name",
+    "agent-color",
+    "agent-setting",
+    "permission-mode",
+    "mode",
+    "tag",
+    "pr-link",
+    "frame-link",
+    "fork-context-ref",
+    "worktree-state",
+    "started",
+    "result",
+];
+
+/// What a line of such a transcript says; `None` for the lines of others.
+pub(super) fn record(entry: &Value) -> Option<Record> {
+    let kind = text(entry, "type")?;
+    if WITHOUT_CALLS.contains(&kind) {
+        return Some(Record::new());
+    }
+    if kind != "assistant" {
         return None;
     }
-    let blocks = entry.get("message")?.get("content")?.as_array()?;
-    let calls = blocks
-        .iter()
-        .filter(|block| text(block, "type") == Some("tool_use"));
-    Some(
-        calls
-            .filter_map(|block| {
-                let args = block.get("input").cloned().unwrap_or_else(|| json!({}));
-                let (tool, args) = translated(text(block, "name")?, &args);
-                Some(Found {
-                    id: text(block, "id").map(str::to_owned),
-                    tool,
-                    args,
-                })
-            })
+    let content = entry
+        .get("message")
+        .and_then(|message| message.get("content"));
+    Some(match content {
+        Some(Value::String(_)) => Record::new(),
+        Some(Value::Array(blocks)) => blocks
+            .iter()
+            .filter(|block| text(block, "type") == Some("tool_use"))
+            .map(|block| call(block).ok_or(Unread::IncompleteCall))
             .collect(),
-    )
+        _ => vec![Err(Unread::IncompleteCall)],
+    })
+}
+
+fn call(block: &Value) -> Option<Found> {
+    let args = block.get("input").filter(|args| args.is_object())?;
+    let (tool, args) = translated(text(block, "name")?, args);
+    Some(Found {
+        id: text(block, "id").map(str::to_owned),
+        tool,
+        args,
+    })
 }
 
 fn translated(name: &str, args: &Value) -> (String, Value) {
     let args = match name {
-        "Bash" => return bash(text(args, "command").unwrap_or_default()),
+        "Bash" => renamed(args, &[("command", "command")]),
         "Read" => renamed(
             args,
             &[

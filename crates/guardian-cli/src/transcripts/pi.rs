@@ -1,43 +1,66 @@
 //! Sessions of pi: `<agent dir>/sessions/--<cwd>--/<time>_<id>.jsonl`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Found, bash, edits, renamed, text};
+use super::{Found, Record, Unread, edits, renamed, text};
 
 const REPLACEMENT: [(&str, &str); 2] = [("oldText", "old_string"), ("newText", "new_string")];
 
-pub(super) fn calls(entry: &Value) -> Option<Vec<Found>> {
-    if text(entry, "type")? != "message" {
-        return None;
+/// Entries that hold no call.
+const WITHOUT_CALLS: &[&str] = &[
+    "session",
+    "model_change",
+    "thinking_level_change",
+    "compaction",
+    "branch_summary",
+    "custom",
+    "custom_message",
+    "label",
+    "session_info",
+    "usage",
+];
+
+/// What an entry says; `None` for the lines of others.
+pub(super) fn record(entry: &Value) -> Option<Record> {
+    let kind = text(entry, "type")?;
+    if WITHOUT_CALLS.contains(&kind) {
+        return Some(Record::new());
     }
-    let message = entry.get("message")?;
-    match text(message, "role")? {
-        "assistant" => {
-            let blocks = message.get("content")?.as_array()?;
-            let calls = blocks
+    let message = entry.get("message").filter(|_| kind == "message")?;
+    let id = text(entry, "id").unwrap_or_default();
+    Some(match text(message, "role")? {
+        "assistant" => match message.get("content") {
+            Some(Value::String(_)) => Record::new(),
+            Some(Value::Array(blocks)) => blocks
                 .iter()
-                .filter(|block| text(block, "type") == Some("toolCall"));
-            Some(calls.filter_map(call).collect())
-        }
+                .filter(|block| text(block, "type") == Some("toolCall"))
+                .map(|block| call(block, id))
+                .collect(),
+            _ => vec![Err(Unread::IncompleteCall)],
+        },
         // A tool that calls tools: its own calls are what is judged.
         "toolResult" => {
             let nested = message.get("nestedCalls").and_then(Value::as_array);
-            Some(nested.into_iter().flatten().filter_map(call).collect())
+            nested
+                .into_iter()
+                .flatten()
+                .map(|block| call(block, id))
+                .collect()
         }
-        _ => Some(Vec::new()),
-    }
+        _ => Record::new(),
+    })
 }
 
-fn call(block: &Value) -> Option<Found> {
-    let name = text(block, "name").or_else(|| text(block, "toolName"))?;
-    let args = block
-        .get("arguments")
-        .or_else(|| block.get("input"))
-        .cloned()
-        .unwrap_or_else(|| json!({}));
-    let (tool, args) = translated(name, &args);
-    Some(Found {
-        id: text(block, "id").map(str::to_owned),
+/// A call of the message with this id: ids of calls are the model's own and may come again.
+fn call(block: &Value, message: &str) -> Result<Found, Unread> {
+    let name = text(block, "name").or_else(|| text(block, "toolName"));
+    let args = block.get("arguments").or_else(|| block.get("input"));
+    let (Some(name), Some(args @ Value::Object(_))) = (name, args) else {
+        return Err(Unread::IncompleteCall);
+    };
+    let (tool, args) = translated(name, args);
+    Ok(Found {
+        id: text(block, "id").map(|id| format!("{message}/{id}")),
         tool,
         args,
     })
@@ -45,7 +68,7 @@ fn call(block: &Value) -> Option<Found> {
 
 fn translated(name: &str, args: &Value) -> (String, Value) {
     let (tool, args) = match name {
-        "bash" => return bash(text(args, "command").unwrap_or_default()),
+        "bash" => ("Bash", renamed(args, &[("command", "command")])),
         "read" => (
             "Read",
             renamed(
