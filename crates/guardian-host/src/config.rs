@@ -39,6 +39,20 @@ pub struct UserConfig {
     pub audit: AuditConfig,
     /// How commands are owned and bounded.
     pub commands: CommandsConfig,
+    /// Which of the user's variables commands get.
+    pub env: EnvironmentConfig,
+}
+
+/// The section `[env]` (SPEC §10). A name, or the beginning of names when it ends in `*`. Nothing
+/// here brings back a variable that changes what a command runs (`LD_PRELOAD`, `BASH_ENV`, …).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
+pub struct EnvironmentConfig {
+    /// Variables that look like a secret and that commands get all the same. Their values stay
+    /// masked in output, on cards and in the record.
+    pub pass: Vec<String>,
+    /// Variables that commands do not get.
+    pub block: Vec<String>,
 }
 
 /// The section `[commands]`.
@@ -97,7 +111,11 @@ impl UserConfig {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(unusable(file, &error)),
         };
-        let config: Self = toml::from_str(&text).map_err(|error| unusable(file, &error))?;
+        let config: Self =
+            toml::from_str(&text).map_err(|error| match elsewhere(error.message()) {
+                Some(hint) => unusable(file, &format!("{error}{hint}")),
+                None => unusable(file, &error),
+            })?;
         config
             .review
             .reviewers()
@@ -107,6 +125,20 @@ impl UserConfig {
             .places()
             .map_err(|error| unusable(file, &error))?;
         Ok(config)
+    }
+}
+
+/// Where a key is set that is not one of this file.
+fn elsewhere(message: &str) -> Option<&'static str> {
+    let key = message.strip_prefix("unknown field `")?.split('`').next()?;
+    match key {
+        "version" | "preset" | "overrides" | "rule" | "accepted" => {
+            Some("it belongs into policy.toml beside this file")
+        }
+        "sandbox" | "defaultPermissionMode" | "defaultCommandShell" => {
+            Some("it is a setting: the client that operates guardian sets it (`settings.set`)")
+        }
+        _ => None,
     }
 }
 
@@ -173,9 +205,26 @@ mod tests {
             "[review.model]\napi = \"anthropic\"\nendpoint = \"http://far.example\"\nmodel = \"m\"\n",
             "[audit]\npublishHead = [\"heads\"]\n",
             "[audit]\nretentionDays = 0\n",
+            "[env]\npasss = []\n",
+            "[env]\npass = \"TOKEN\"\n",
         ] {
             std::fs::write(&file, broken).unwrap();
             assert!(UserConfig::load(&file).is_err(), "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_key_of_another_file_or_of_the_settings_says_where_it_belongs() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.toml");
+        for (text, hint) in [
+            ("sandbox = \"off\"\n", "settings.set"),
+            ("preset = \"balanced\"\n", "policy.toml"),
+            ("[[rule]]\nid = \"x\"\n", "policy.toml"),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let error = UserConfig::load(&file).unwrap_err().to_string();
+            assert!(error.contains(hint) && error.contains("line 1"), "{error}");
         }
     }
 }

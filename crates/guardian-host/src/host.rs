@@ -111,7 +111,9 @@ impl Host {
             own_secrets.push(value.to_owned());
         }
         let own_secrets: Arc<[String]> = own_secrets.into();
-        let rules = rules.with_user(Vec::new(), key.into_iter().collect());
+        let env = &config.user.env;
+        let blocked = env.block.iter().cloned().chain(key).collect();
+        let rules = rules.with_user(env.pass.clone(), blocked);
         let redactor = Redactor::builtin().with_known_values(own_secrets.iter().cloned());
         let options = StoreOptions::new(&config.places.data_dir)
             .clock(Arc::clone(&config.clock))

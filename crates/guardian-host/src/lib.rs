@@ -61,7 +61,7 @@ pub use guardian_store as store;
 
 pub use changes::RollbackReport;
 pub use check::canonical_directory;
-pub use config::{CommandsConfig, HostConfig, Places, UserConfig};
+pub use config::{CommandsConfig, EnvironmentConfig, HostConfig, Places, UserConfig};
 pub use confinement::CommandSupport;
 pub use error::{ErrorCode, HostError};
 pub use events::{Event, EventSink, NoEvents, Stream};

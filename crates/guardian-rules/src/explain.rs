@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
-use guardian_facts::{Effects, Facts, Reading};
+use guardian_facts::{Effects, Facts, Reading, Scope};
 
 use crate::evaluate::View;
 use crate::evaluate::cover::{target_text, verb};
 use crate::floor::{FloorEffect, FloorRule, floor_rules};
-use crate::policy::{Certainty, RuleEffect, Subject};
+use crate::policy::{Certainty, RuleEffect, Subject, effect_name};
 use crate::verdict::{Decision, Verdict};
 use crate::{Policy, Situation, evaluate, suggest};
 
@@ -110,10 +110,10 @@ fn fact_lines(facts: &Facts) -> Vec<String> {
             Effects::Known => "",
             Effects::Opaque => ", effects unknown",
         };
-        let effects: Vec<String> = command
+        let effects: Vec<&str> = command
             .effects
             .iter()
-            .map(|effect| format!("{effect:?}"))
+            .map(|effect| effect_name(*effect))
             .collect();
         let effects = if effects.is_empty() {
             String::new()
@@ -124,7 +124,15 @@ fn fact_lines(facts: &Facts) -> Vec<String> {
     }
     for access in &facts.accesses {
         let resolved = match access.exact() {
-            Some(path) => format!(" → {} ({:?})", path.path.display(), path.scope),
+            Some(path) => {
+                let scope = match path.scope {
+                    Scope::Workspace => "workspace",
+                    Scope::Scratch => "scratch",
+                    Scope::Outside => "outside",
+                    Scope::ScratchEscape => "out of scratch",
+                };
+                format!(" → {} ({scope})", path.path.display())
+            }
             None => " (not exactly known)".to_owned(),
         };
         let beneath = if access.recursive {

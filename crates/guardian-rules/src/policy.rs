@@ -6,6 +6,7 @@ mod examples;
 mod file;
 mod glob;
 mod index;
+mod misplaced;
 mod preset;
 mod rule;
 mod walks;
@@ -23,8 +24,8 @@ use crate::verdict::{Cause, Decision};
 
 pub use compile::{CompileContext, PolicyText};
 pub use error::{
-    ConditionError, ErrorPlace, ExampleError, ForbiddenKeyError, OverrideError, PatternError,
-    PolicyError, PolicyErrors, RuleIdError, SyntaxError, VersionError,
+    ConditionError, ErrorPlace, ExampleError, ForbiddenKeyError, MisplacedKeyError, OverrideError,
+    PatternError, PolicyError, PolicyErrors, RuleIdError, SyntaxError, VersionError,
 };
 pub use examples::{ExampleReader, check_examples};
 pub use file::{RuleEffect, policy_schema};
@@ -33,7 +34,7 @@ pub use walks::WalkOver;
 pub(crate) use file::{AcceptedFile, AccessName, OneOrMany, RuleFile, Tail};
 pub(crate) use glob::{Case, PathGlob};
 pub(crate) use preset::{PresetData, Proof};
-pub(crate) use rule::{Rule, Subject, command_of, reaches_network};
+pub(crate) use rule::{Rule, Subject, command_of, effect_name, reaches_network};
 pub(crate) use words::{Certainty, has_flag, is_known_by_name};
 
 /// Where a rule comes from, strongest first.

@@ -38,6 +38,38 @@ async fn a_secret_of_the_host_is_neither_inherited_nor_printed() {
     assert_eq!(outcome.content["stderr"], "[REDACTED:environment]\n");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_variable_that_the_user_passes_reaches_commands_and_stays_masked() {
+    let fixture = ProjectFixture::new().unwrap();
+    let mut config = config(&fixture);
+    for (name, value) in [
+        ("API_KEY", "hunter2-hunter2"),
+        ("PLAIN", "plain"),
+        ("BASH_ENV", "/nowhere"),
+    ] {
+        config.environment.insert(name.into(), value.into());
+    }
+    config.user.env.pass = vec!["API_*".to_owned(), "BASH_ENV".to_owned()];
+    config.user.env.block = vec!["PLAIN".to_owned()];
+    let host = Host::open(config, Arc::new(NoEvents)).await.unwrap();
+    host.create_session(NewSession {
+        session_id: Some("s".to_owned()),
+        title: None,
+        project_path: Some(fixture.workspace()),
+        mode: OperatingMode::Agent,
+        permission_mode: SessionPermissionMode::Auto,
+    })
+    .await
+    .unwrap();
+    let command = r#"echo "${#API_KEY} ${API_KEY:-unset} ${PLAIN:-unset} ${BASH_ENV:-unset}""#;
+    let request = ToolRequest::new("s", "1", "Bash", json!({ "command": command }));
+    let outcome = host.execute(request).await.unwrap();
+    assert_eq!(
+        outcome.content["stdout"],
+        "15 [REDACTED:environment] unset unset\n"
+    );
+}
+
 /// Keeps cards as text and allows them once.
 #[derive(Default)]
 struct Cards(OnceLock<Arc<Host>>, Mutex<Vec<String>>);

@@ -9,11 +9,12 @@ use guardian_facts::{AccessKind, PathProbe};
 use toml::Spanned;
 
 use super::error::{
-    ConditionError, ErrorPlace, ForbiddenKeyError, OverrideError, PatternError, PolicyError,
-    RuleIdError, SyntaxError, VersionError,
+    ConditionError, ErrorPlace, ForbiddenKeyError, MisplacedKeyError, OverrideError, PatternError,
+    PolicyError, RuleIdError, SyntaxError, VersionError,
 };
 use super::file::{AccessName, EffectName, OneOrMany, PolicyFile, RuleEffect, RuleFile, Tail};
 use super::glob::{PathGlob, TextGlob};
+use super::misplaced::misplaced_keys;
 use super::rule::{Rule, SubjectKind, Unless, When, effects_named};
 use super::words::{CommandPattern, ProgramPattern};
 use super::{Layer, Preset, Trust};
@@ -61,10 +62,40 @@ pub(super) struct Compiled {
 /// A `match` or `not_match` entry of a rule.
 #[derive(Debug, Clone)]
 pub(super) struct Example {
-    pub(super) rule: Rule,
+    pub(super) rule: Arc<Rule>,
     pub(super) text: String,
     pub(super) expected: bool,
-    pub(super) place: ErrorPlace,
+    within: Arc<RulePlace>,
+}
+
+impl Example {
+    /// Where the entry stands.
+    pub(super) fn place(&self) -> ErrorPlace {
+        self.within.of(&self.text)
+    }
+}
+
+/// Where a rule stands in its file. What stands where within it is looked for only when it is to be
+/// shown: a file may have tens of thousands of entries, and to find each takes a look at the rule.
+#[derive(Debug)]
+struct RulePlace {
+    file: String,
+    source: Arc<str>,
+    rule: Range<usize>,
+    id: String,
+}
+
+impl RulePlace {
+    /// The first place of a text in the rule; the rule's id where it is not there.
+    fn of(&self, needle: &str) -> ErrorPlace {
+        let found = find_span(&self.source, &self.rule, needle)
+            .or_else(|| find_span(&self.source, &self.rule, &self.id));
+        ErrorPlace {
+            file: self.file.clone(),
+            source: Arc::clone(&self.source),
+            span: found.unwrap_or_else(|| self.rule.clone()),
+        }
+    }
 }
 
 pub(super) fn compile_text(
@@ -82,10 +113,21 @@ pub(super) fn compile_text(
         Ok(file) => file,
         Err(error) => {
             let span = error.span().unwrap_or(0..0);
-            errors.push(PolicyError::Syntax(SyntaxError {
-                place: place(span),
-                message: error.message().to_owned(),
-            }));
+            let mut is_told = false;
+            for found in misplaced_keys(&text.text) {
+                is_told |= found.span.start == span.start || found.span.contains(&span.start);
+                errors.push(PolicyError::MisplacedKey(MisplacedKeyError {
+                    place: place(found.span),
+                    key: found.key,
+                    instead: found.instead,
+                }));
+            }
+            if !is_told {
+                errors.push(PolicyError::Syntax(SyntaxError {
+                    place: place(span),
+                    message: error.message().to_owned(),
+                }));
+            }
             return Compiled::default();
         }
     };
@@ -127,10 +169,15 @@ pub(super) fn compile_text(
     let mut seen = BTreeSet::new();
     for spanned in &file.rule {
         let id = &spanned.get_ref().id;
-        let span = id_span(&source, spanned);
+        let within = RulePlace {
+            file: text.name.clone(),
+            source: Arc::clone(&source),
+            rule: spanned.span(),
+            id: id.clone(),
+        };
         if let Some(fault) = id_fault(id, !seen.insert(id.clone())) {
             errors.push(PolicyError::RuleId(RuleIdError {
-                place: place(span),
+                place: within.of(id),
                 id: id.clone(),
                 fault,
             }));
@@ -138,15 +185,17 @@ pub(super) fn compile_text(
         }
         match compile_rule(spanned.get_ref(), text.layer, cx) {
             Ok(rule) => {
-                for (example, expected) in examples_of(spanned.get_ref()) {
-                    compiled.examples.push(Example {
-                        rule: rule.clone(),
-                        place: place(
-                            find_span(&source, spanned.span(), &example).unwrap_or(span.clone()),
-                        ),
-                        text: example,
-                        expected,
-                    });
+                let mut examples = examples_of(spanned.get_ref()).peekable();
+                if examples.peek().is_some() {
+                    let (shared, within) = (Arc::new(rule.clone()), Arc::new(within));
+                    compiled
+                        .examples
+                        .extend(examples.map(|(text, expected)| Example {
+                            rule: Arc::clone(&shared),
+                            within: Arc::clone(&within),
+                            text,
+                            expected,
+                        }));
                 }
                 let loosens = rule.effect == RuleEffect::Allow;
                 if loosens && text.layer == Layer::Workspace && text.trust == Trust::Untrusted {
@@ -156,20 +205,16 @@ pub(super) fn compile_text(
                 }
             }
             Err(Fault::Condition { fault, hint, at }) => {
-                let span = at
-                    .and_then(|key| find_span(&source, spanned.span(), key))
-                    .unwrap_or(span);
                 errors.push(PolicyError::Condition(ConditionError {
-                    place: place(span),
+                    place: within.of(at.unwrap_or(id)),
                     id: id.clone(),
                     fault,
                     hint,
                 }));
             }
             Err(Fault::Pattern { pattern, fault }) => {
-                let span = find_span(&source, spanned.span(), &pattern).unwrap_or(span);
                 errors.push(PolicyError::Pattern(PatternError {
-                    place: place(span),
+                    place: within.of(&pattern),
                     id: id.clone(),
                     pattern,
                     fault,
@@ -194,20 +239,10 @@ fn forbidden_keys(layer: Layer, file: &PolicyFile) -> Vec<(&'static str, Range<u
     if matches!(layer, Layer::Managed | Layer::User) {
         return Vec::new();
     }
-    let first = |span: Option<Range<usize>>| span;
     [
-        ("review", first(file.review.as_ref().map(Spanned::span))),
-        ("sandbox", first(file.sandbox.as_ref().map(Spanned::span))),
-        ("env", first(file.env.as_ref().map(Spanned::span))),
-        ("mcp", first(file.mcp.as_ref().map(Spanned::span))),
-        ("plugins", first(file.plugins.as_ref().map(Spanned::span))),
-        ("commands", first(file.commands.as_ref().map(Spanned::span))),
-        ("preset", first(file.preset.as_ref().map(Spanned::span))),
-        (
-            "overrides",
-            first(file.overrides.first().map(Spanned::span)),
-        ),
-        ("accepted", first(file.accepted.first().map(Spanned::span))),
+        ("preset", file.preset.as_ref().map(Spanned::span)),
+        ("overrides", file.overrides.first().map(Spanned::span)),
+        ("accepted", file.accepted.first().map(Spanned::span)),
     ]
     .into_iter()
     .filter_map(|(key, span)| span.map(|span| (key, span)))
@@ -232,14 +267,14 @@ fn id_fault(id: &str, twice: bool) -> Option<&'static str> {
     }
 }
 
-fn id_span(source: &str, rule: &Spanned<RuleFile>) -> Range<usize> {
-    find_span(source, rule.span(), &rule.get_ref().id).unwrap_or_else(|| rule.span())
-}
-
 /// The first place of `needle` within a rule's text: as a string, else as a key or a part of one.
-fn find_span(source: &str, within: Range<usize>, needle: &str) -> Option<Range<usize>> {
-    let start = within.start.min(source.len());
+fn find_span(source: &str, rule: &Range<usize>, needle: &str) -> Option<Range<usize>> {
+    let start = rule.start.min(source.len());
     let text = source.get(start..)?;
+    // The span of `[[rule]]` is the header alone; the rule goes on to the next one.
+    let header = rule.end.saturating_sub(start).min(text.len());
+    let next = text.get(header..)?.find("\n[[");
+    let text = text.get(..next.map_or(text.len(), |next| header + next))?;
     let quoted = ['"', '\'']
         .iter()
         .filter_map(|quote| text.find(&format!("{quote}{needle}{quote}")))

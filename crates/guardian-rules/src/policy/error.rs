@@ -55,6 +55,17 @@ pub struct ForbiddenKeyError {
     pub key: &'static str,
 }
 
+/// A key that no policy file has, because what it means is set elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MisplacedKeyError {
+    /// Where.
+    pub place: ErrorPlace,
+    /// The key.
+    pub key: &'static str,
+    /// Where it is set, in one sentence.
+    pub instead: &'static str,
+}
+
 /// A rule id that is not usable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleIdError {
@@ -125,6 +136,8 @@ pub enum PolicyError {
     Version(VersionError),
     /// See [`ForbiddenKeyError`].
     ForbiddenKey(ForbiddenKeyError),
+    /// See [`MisplacedKeyError`].
+    MisplacedKey(MisplacedKeyError),
     /// See [`RuleIdError`].
     RuleId(RuleIdError),
     /// See [`OverrideError`].
@@ -145,6 +158,7 @@ impl PolicyError {
             Self::Syntax(error) => &error.place,
             Self::Version(error) => &error.place,
             Self::ForbiddenKey(error) => &error.place,
+            Self::MisplacedKey(error) => &error.place,
             Self::RuleId(error) => &error.place,
             Self::Override(error) => &error.place,
             Self::Condition(error) => &error.place,
@@ -160,6 +174,7 @@ impl PolicyError {
             Self::Syntax(error) => error.message.clone(),
             Self::Version(error) => format!("`version = {}` is not known", error.found),
             Self::ForbiddenKey(error) => format!("`{}` is not allowed in this file", error.key),
+            Self::MisplacedKey(error) => format!("`{}` is not set in a policy file", error.key),
             Self::RuleId(error) => format!("the rule id `{}` {}", error.id, error.fault),
             Self::Override(error) if error.denies => {
                 format!(
@@ -191,6 +206,7 @@ impl PolicyError {
                 "a repository's policy file may only tighten; move `{}` to your own policy file",
                 error.key
             ),
+            Self::MisplacedKey(error) => error.instead.to_owned(),
             Self::RuleId(_) => {
                 "use letters, digits, `-`, `_` and `.`; each id once per file, none beginning with `floor.` or `preset.`"
                     .to_owned()

@@ -66,8 +66,8 @@ pub fn check_examples(
             };
             if let Some(fault) = fault {
                 errors.push(PolicyError::Example(ExampleError {
-                    place: example.place,
-                    id: example.rule.id,
+                    place: example.place(),
+                    id: example.rule.id.clone(),
                     example: example.text,
                     fault,
                 }));
@@ -99,7 +99,7 @@ fn too_many(layer: Layer, examples: &[Example]) -> Option<PolicyError> {
     });
     over.map(|(_, example)| {
         PolicyError::Condition(ConditionError {
-            place: example.place.clone(),
+            place: example.place(),
             id: example.rule.id.clone(),
             fault: format!(
                 "the examples of the file are more than {MAX_FOREIGN_EXAMPLES}, or longer than \

@@ -1,6 +1,6 @@
-//! The form of a policy file (SPEC §7.1), as serde sees it. Unknown keys are errors.
+//! The form of a policy file (SPEC §7.1), as serde sees it. Unknown keys are errors; those that
+//! people look for here and that are set elsewhere are in `misplaced.rs`.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -36,30 +36,6 @@ pub(crate) struct PolicyFile {
     #[serde(default)]
     #[schemars(with = "Vec<AcceptedFile>")]
     pub(crate) accepted: Vec<Spanned<AcceptedFile>>,
-    /// Who answers. Read by the host. Not in a workspace file.
-    #[serde(default)]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub(crate) review: Option<Spanned<toml::Table>>,
-    /// Confinement of commands. Read by the host. Not in a workspace file.
-    #[serde(default)]
-    #[schemars(with = "Option<serde_json::Value>")]
-    pub(crate) sandbox: Option<Spanned<toml::Value>>,
-    /// Environment of commands. Read by the host. Not in a workspace file.
-    #[serde(default)]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub(crate) env: Option<Spanned<toml::Table>>,
-    /// MCP servers. Read by the host. Not in a workspace file.
-    #[serde(default)]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub(crate) mcp: Option<Spanned<toml::Table>>,
-    /// Plugins. Read by the host. Not in a workspace file.
-    #[serde(default)]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub(crate) plugins: Option<Spanned<toml::Table>>,
-    /// Additions to the command catalogue. Read by the host. Not in a workspace file.
-    #[serde(default)]
-    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
-    pub(crate) commands: Option<Spanned<toml::Table>>,
 }
 
 /// What a rule decides.
@@ -274,26 +250,47 @@ pub(crate) enum TouchName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum EffectName {
+    /// Prints, computes or waits; touches nothing.
     Inert,
+    /// Reports the state of this machine only (`ps`, `df`, `uname`).
     SystemQuery,
+    /// Prints environment variables.
     ReadsEnvironment,
+    /// Changes only the shell's own state (`cd`, `set`).
     ShellState,
+    /// Reaches the network.
     Network,
+    /// Acts on another machine or in a container (`ssh`, `docker exec`, `kubectl`).
     RemoteHost,
+    /// Throws away what cannot be had back (`git reset --hard`, `DROP`).
     Destructive,
+    /// Rewrites files that nobody can list before (`git checkout .`, `tar x`, `npm install`).
     BulkWrite,
+    /// Makes something public (`npm publish`, `git push`).
     Publishes,
+    /// Installs or removes packages.
     Installs,
+    /// Rewrites the history of a repository (`git rebase`, `git commit --amend`).
     HistoryRewrite,
+    /// Records in the local repository (`git add`, plain `git commit`).
     GitRecord,
+    /// Any other change of a repository's state (`git branch`, `git merge`, `git config`).
     GitChange,
+    /// Gains privilege (`sudo`, `su`).
     Privilege,
+    /// Makes code run later (`crontab`, `systemctl enable`).
     Persistence,
+    /// Changes other processes or the system (`kill`, `shutdown`, `mount`).
     SystemChange,
+    /// Runs code of the project: build, test and lint commands.
     RunsProjectCode,
+    /// Runs code that was given inline or in a file (`python3 -c`, `bash x.sh`).
     RunsCode,
+    /// Runs code that comes from the network (`curl … | sh`, `npx`).
     RunsRemoteCode,
+    /// Multiplies itself without end.
     ForkBomb,
+    /// Runs guardian itself with anything but its read-only subcommands.
     RunsGuardian,
 }
 

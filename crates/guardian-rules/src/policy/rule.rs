@@ -529,6 +529,33 @@ pub(crate) fn effects_named(names: &[EffectName]) -> Vec<Effect> {
         .collect()
 }
 
+/// The name of an effect in a policy file.
+pub(crate) fn effect_name(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Inert => "inert",
+        Effect::SystemQuery => "system-query",
+        Effect::ReadsEnvironment => "reads-environment",
+        Effect::ShellState => "shell-state",
+        Effect::Network => "network",
+        Effect::RemoteHost => "remote-host",
+        Effect::Destructive => "destructive",
+        Effect::BulkWrite => "bulk-write",
+        Effect::Publishes => "publishes",
+        Effect::Installs => "installs",
+        Effect::HistoryRewrite => "history-rewrite",
+        Effect::GitRecord => "git-record",
+        Effect::GitChange => "git-change",
+        Effect::Privilege => "privilege",
+        Effect::Persistence => "persistence",
+        Effect::SystemChange => "system-change",
+        Effect::RunsProjectCode => "runs-project-code",
+        Effect::RunsCode => "runs-code",
+        Effect::RunsRemoteCode => "runs-remote-code",
+        Effect::ForkBomb => "fork-bomb",
+        Effect::RunsGuardian => "runs-guardian",
+    }
+}
+
 fn effect_named(name: EffectName) -> Effect {
     match name {
         EffectName::Inert => Effect::Inert,
@@ -552,5 +579,21 @@ fn effect_named(name: EffectName) -> Effect {
         EffectName::RunsRemoteCode => Effect::RunsRemoteCode,
         EffectName::ForkBomb => Effect::ForkBomb,
         EffectName::RunsGuardian => Effect::RunsGuardian,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_effect_is_called_what_a_policy_file_calls_it() {
+        let schema = crate::policy_schema();
+        let names = schema["$defs"]["EffectName"]["oneOf"].as_array().unwrap();
+        assert!(names.len() > 20);
+        for name in names {
+            let read: EffectName = serde_json::from_value(name["const"].clone()).unwrap();
+            assert_eq!(effect_name(effect_named(read)), name["const"]);
+        }
     }
 }
