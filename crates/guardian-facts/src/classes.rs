@@ -9,6 +9,7 @@ mod intersect;
 pub(crate) mod pattern_set;
 mod public_key;
 
+use std::borrow::Cow;
 use std::path::{Component, Path};
 use std::sync::OnceLock;
 
@@ -62,8 +63,8 @@ pub struct ClassError {
 #[derive(Debug, Clone)]
 struct Group {
     class: Class,
-    name: String,
-    why: String,
+    name: Cow<'static, str>,
+    why: Cow<'static, str>,
     unless_public: bool,
 }
 
@@ -101,7 +102,14 @@ impl PathClasses {
     #[must_use]
     pub fn from_default() -> Self {
         let mut classes = Self::empty();
-        for (class, groups) in classes_of(FactsConfig::embedded()) {
+        let all = || classes_of(FactsConfig::embedded()).into_iter();
+        classes.paths.reserve(
+            all()
+                .flat_map(|(_, groups)| groups)
+                .map(|group| group.paths.len())
+                .sum(),
+        );
+        for (class, groups) in all() {
             for group in groups {
                 classes.paths.extend_embedded(&group.paths);
                 let index = classes.add_group(class, group);
@@ -237,7 +245,7 @@ impl PathClasses {
             let group = &self.groups[entry.group];
             match hits
                 .iter_mut()
-                .find(|hit| hit.group == group.name && hit.class == group.class)
+                .find(|hit| hit.group == &*group.name && hit.class == group.class)
             {
                 Some(hit) => hit.tree |= entry.tree,
                 None => hits.push(ClassHit {
@@ -309,8 +317,8 @@ impl PathClasses {
         let mut sensitivity = Sensitivity::default();
         for candidate in candidates(&folded(directory), home) {
             let prefix = format!("{}/", candidate.trim_end_matches('/'));
-            for (text, entry) in self.path_texts().iter().zip(&self.path_entries) {
-                if text.starts_with(&prefix) {
+            for (text, entry) in self.paths.texts().zip(&self.path_entries) {
+                if is_beneath(text, &prefix) {
                     sensitivity.add(self.groups[entry.group].class);
                 }
             }
@@ -445,6 +453,16 @@ fn candidates(path: &str, home: &Path) -> Vec<String> {
         }
     }
     forms
+}
+
+/// A configured pattern, folded, begins with a folded prefix. Asked of every pattern in every
+/// check, so without a copy of those that are plain.
+fn is_beneath(pattern: &str, prefix: &str) -> bool {
+    if pattern.is_ascii() {
+        let start = pattern.as_bytes().get(..prefix.len());
+        return start.is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()));
+    }
+    pattern.to_lowercase().starts_with(prefix)
 }
 
 /// A configured pattern as one text that says where it begins (`/`, `~/` or `**/`).

@@ -1,6 +1,7 @@
 //! The `[facts]` section of the configuration: path classes, system paths and variable lists as
 //! data. The built-in values are in `config/default.toml`, which is embedded.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -10,22 +11,25 @@ use serde::Deserialize;
 use crate::classes::pattern_set::{PatternSet, Subject};
 use crate::classes::{ClassError, folded};
 
+/// A text of the configuration: embedded in the program, or a user's own.
+pub type Text = Cow<'static, str>;
+
 /// One named entry of a path class. The pattern language is described at the top of
 /// `config/default.toml`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassGroup {
     /// Stable kebab-case id.
-    pub name: String,
+    pub name: Text,
     /// A sentence for people: why such files are special.
     #[serde(default)]
-    pub why: String,
+    pub why: Text,
     /// What belongs to the group.
     #[serde(default)]
-    pub paths: Vec<String>,
+    pub paths: Vec<Text>,
     /// What does not, although it matches `paths`.
     #[serde(default)]
-    pub except: Vec<String>,
+    pub except: Vec<Text>,
     /// A file of the group that holds only certificates or public keys does not belong to it.
     #[serde(default)]
     pub unless_public: bool,
@@ -36,15 +40,15 @@ pub struct ClassGroup {
 #[serde(deny_unknown_fields)]
 pub struct SystemPathLists {
     /// See [`SystemPaths::is_system_directory`].
-    pub directories: Vec<String>,
+    pub directories: Vec<Text>,
     /// Directories whose direct children count as system directories too.
-    pub children_of: Vec<String>,
+    pub children_of: Vec<Text>,
     /// See [`SystemPaths::is_block_device`].
-    pub block_devices: Vec<String>,
+    pub block_devices: Vec<Text>,
     /// See [`SystemPaths::is_null_device`].
-    pub null_devices: Vec<String>,
+    pub null_devices: Vec<Text>,
     /// See [`SystemPaths::is_public_file`].
-    pub public_files: Vec<String>,
+    pub public_files: Vec<Text>,
 }
 
 /// Names of directories that a build makes again (SPEC §7.3).
@@ -52,9 +56,9 @@ pub struct SystemPathLists {
 #[serde(deny_unknown_fields)]
 pub struct Regenerable {
     /// Base names of those that count where git ignores them.
-    pub directories: Vec<String>,
+    pub directories: Vec<Text>,
     /// Base names of those that nothing but a tool makes: they count whatever git says.
-    pub by_name: Vec<String>,
+    pub by_name: Vec<Text>,
 }
 
 impl Regenerable {
@@ -71,7 +75,7 @@ impl Regenerable {
     }
 }
 
-fn is_named(directory: &Path, names: &[String]) -> bool {
+fn is_named(directory: &Path, names: &[Text]) -> bool {
     directory
         .file_name()
         .and_then(|name| name.to_str())
@@ -94,11 +98,11 @@ pub enum VariableMeaning {
 #[serde(deny_unknown_fields)]
 pub struct Variables {
     /// Names that are harmless with any value.
-    pub harmless: Vec<String>,
+    pub harmless: Vec<Text>,
     /// Names (`X*` = any name that starts with `X`) that change what is executed.
-    pub changes_execution: Vec<String>,
+    pub changes_execution: Vec<Text>,
     /// Values that make a variable of `changes_execution` harmless.
-    pub harmless_values: BTreeMap<String, Vec<String>>,
+    pub harmless_values: BTreeMap<Text, Vec<Text>>,
 }
 
 impl Variables {
@@ -267,7 +271,7 @@ impl SystemPaths {
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/defaults.rs"));
 
-    use super::{ClassGroup, FactsConfig, Regenerable, SystemPathLists, Variables};
+    use super::{ClassGroup, FactsConfig, Regenerable, SystemPathLists, Text, Variables};
 
     /// The `[facts]` section of `config/default.toml`, read when guardian was built.
     pub(super) fn config() -> FactsConfig {
@@ -291,7 +295,7 @@ mod embedded {
                 changes_execution: owned(VARIABLES_CHANGES_EXECUTION),
                 harmless_values: HARMLESS_VALUES
                     .iter()
-                    .map(|(name, values)| ((*name).to_owned(), owned(values)))
+                    .map(|(name, values)| (Text::Borrowed(*name), owned(values)))
                     .collect(),
             },
         }
@@ -301,8 +305,8 @@ mod embedded {
         groups
             .iter()
             .map(|(name, why, paths, except, unless_public)| ClassGroup {
-                name: (*name).to_owned(),
-                why: (*why).to_owned(),
+                name: Text::Borrowed(name),
+                why: Text::Borrowed(why),
                 paths: owned(paths),
                 except: owned(except),
                 unless_public: *unless_public,
@@ -310,8 +314,8 @@ mod embedded {
             .collect()
     }
 
-    fn owned(texts: &[&str]) -> Vec<String> {
-        texts.iter().map(|text| (*text).to_owned()).collect()
+    fn owned(texts: &'static [&'static str]) -> Vec<Text> {
+        texts.iter().map(|text| Text::Borrowed(text)).collect()
     }
 }
 

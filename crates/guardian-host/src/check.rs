@@ -46,7 +46,7 @@ pub struct CheckReport {
     pub effects: &'static str,
     /// Code of SPEC §17, when the call would end with one before any decision.
     pub error_code: Option<String>,
-    /// The facts in their versioned form.
+    /// The facts in their versioned form, where they were asked for.
     pub facts: Option<Value>,
 }
 
@@ -205,6 +205,7 @@ impl Host {
                 policy: &policy,
                 caller: &caller,
                 here: None,
+                facts: FactsShown::Yes,
             };
             by.check(&tool, &request.args, &overwrite)
         })
@@ -225,6 +226,14 @@ struct By<'a> {
     caller: &'a Caller,
     /// Asked only where the answer would change the decision.
     here: Option<&'a SandboxHere>,
+    facts: FactsShown,
+}
+
+/// Are the facts part of the report? To write them out is more work than to decide.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FactsShown {
+    Yes,
+    No,
 }
 
 impl By<'_> {
@@ -258,10 +267,11 @@ impl By<'_> {
         };
         let facts = extraction.facts;
         let verdict = self.decide(&facts, overwrite(&facts));
-        CheckReport {
-            facts: self.judge.shown_facts(&call, &facts),
-            ..CheckReport::decided(&facts, &verdict)
+        let mut report = CheckReport::decided(&facts, &verdict);
+        if self.facts == FactsShown::Yes {
+            report.facts = self.judge.shown_facts(&call, &facts);
         }
+        report
     }
 
     fn decide(&self, facts: &Facts, overwrite: OverwriteState) -> Verdict {
@@ -448,6 +458,7 @@ impl Checker {
                 policy: &self.policy.in_force,
                 caller: &self.caller,
                 here: self.here.as_ref(),
+                facts: FactsShown::No,
             };
             // Nothing is known of what a session has read: no claim either way.
             by.check(tool, args, &|_| OverwriteState::NONE)

@@ -35,7 +35,7 @@ impl Checker {
     /// Explains a call. Leaves no audit row.
     #[must_use]
     pub fn explain(&self, tool: &str, args: &Value) -> Explanation {
-        let report = self.decide(tool, args);
+        let mut report = self.decide(tool, args);
         let refused = |report: CheckReport| Explanation {
             text: format!(
                 "{tool}: {}\n  {}\n",
@@ -60,6 +60,7 @@ impl Checker {
             return refused(report);
         };
         let facts = extraction.facts;
+        report.facts = self.judge.shown_facts(&call, &facts);
         let mut situation = self
             .judge
             .situation(tool, &self.caller, OverwriteState::NONE);

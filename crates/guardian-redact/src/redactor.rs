@@ -140,9 +140,9 @@ impl Redactor {
                 .shapes()
                 .iter()
                 .map(|shape| ShapeInfo {
-                    kind: shape.kind.clone(),
-                    description: shape.description.clone(),
-                    examples: shape.examples.clone(),
+                    kind: shape.kind.to_string(),
+                    description: shape.description.to_string(),
+                    examples: shape.examples.iter().map(ToString::to_string).collect(),
                 })
                 .collect()
         })

@@ -1,5 +1,8 @@
 //! Token shapes from the data file.
 
+mod plain;
+
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use regex_automata::meta::Regex;
@@ -57,22 +60,25 @@ struct ShapeFile {
     shape: Vec<ShapeEntry>,
 }
 
-#[derive(serde::Deserialize)]
+/// A text of the data file: embedded in the program, or a user's own.
+type Text = Cow<'static, str>;
+
+#[derive(Debug, Default, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ShapeEntry {
-    kind: String,
-    description: String,
-    anchors: Vec<String>,
-    pattern: String,
+    kind: Text,
+    description: Text,
+    anchors: Vec<Text>,
+    pattern: Text,
     #[serde(default)]
     tail: TailName,
     #[serde(default)]
     before: usize,
     #[serde(default)]
-    examples: Vec<String>,
+    examples: Vec<Text>,
 }
 
-#[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum TailName {
     #[default]
@@ -86,12 +92,12 @@ enum TailName {
 /// One shape. The expression is compiled when its anchor is first seen.
 #[derive(Debug)]
 pub(crate) struct Shape {
-    pub(crate) kind: String,
-    pub(crate) description: String,
-    pub(crate) anchors: Vec<String>,
+    pub(crate) kind: Text,
+    pub(crate) description: Text,
+    pub(crate) anchors: Vec<Text>,
     /// Generators of look-alikes, for tests.
-    pub(crate) examples: Vec<String>,
-    pattern: String,
+    pub(crate) examples: Vec<Text>,
+    pattern: Text,
     tail: TailName,
     before: usize,
     regex: OnceLock<Option<Regex>>,
@@ -216,37 +222,38 @@ fn compile(pattern: &str) -> Result<Regex, String> {
 pub(crate) fn parse(text: &str) -> Result<Vec<Shape>, ShapeError> {
     let file: ShapeFile =
         toml::from_str(text).map_err(|error| ShapeError::Syntax(error.to_string()))?;
-    file.shape
-        .into_iter()
-        .map(|entry| {
-            let usable = !entry.anchors.is_empty()
-                && entry.before <= BEFORE
-                && entry
-                    .anchors
-                    .iter()
-                    .all(|anchor| anchor.is_ascii() && (3..=32).contains(&anchor.len()));
-            if !usable {
-                return Err(ShapeError::Anchor { kind: entry.kind });
-            }
-            Ok(Shape {
-                kind: entry.kind,
-                description: entry.description,
-                anchors: entry.anchors,
-                examples: entry.examples,
-                pattern: entry.pattern,
-                tail: entry.tail,
-                before: entry.before,
-                regex: OnceLock::new(),
-            })
-        })
-        .collect()
+    file.shape.into_iter().map(shape_of).collect()
+}
+
+fn shape_of(entry: ShapeEntry) -> Result<Shape, ShapeError> {
+    let usable = !entry.anchors.is_empty()
+        && entry.before <= BEFORE
+        && entry
+            .anchors
+            .iter()
+            .all(|anchor| anchor.is_ascii() && (3..=32).contains(&anchor.len()));
+    if !usable {
+        return Err(ShapeError::Anchor {
+            kind: entry.kind.into_owned(),
+        });
+    }
+    Ok(Shape {
+        kind: entry.kind,
+        description: entry.description,
+        anchors: entry.anchors,
+        examples: entry.examples,
+        pattern: entry.pattern,
+        tail: entry.tail,
+        before: entry.before,
+        regex: OnceLock::new(),
+    })
 }
 
 /// Compiles every pattern now, to report a wrong one.
 pub(crate) fn check_patterns(shapes: &[Shape]) -> Result<(), ShapeError> {
     for shape in shapes {
         compile(&shape.pattern).map_err(|reason| ShapeError::Pattern {
-            kind: shape.kind.clone(),
+            kind: shape.kind.to_string(),
             reason,
         })?;
     }
@@ -256,5 +263,12 @@ pub(crate) fn check_patterns(shapes: &[Shape]) -> Result<(), ShapeError> {
 /// The embedded shapes. A broken embedded file is caught by this crate's tests; should one be
 /// shipped all the same, no text passes unredacted: `None` makes the redactor withhold everything.
 pub(crate) fn builtin() -> Option<Vec<Shape>> {
-    parse(BUILTIN).ok()
+    let read = plain::read(BUILTIN).and_then(|entries| {
+        entries
+            .into_iter()
+            .map(shape_of)
+            .collect::<Result<_, _>>()
+            .ok()
+    });
+    read.or_else(|| parse(BUILTIN).ok())
 }

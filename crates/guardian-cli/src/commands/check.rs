@@ -26,8 +26,18 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode, HostError> {
         Recording::On
     };
     let checker = checker(&options.place, None, audience, recording)?;
+    let code = run_with(&checker, options);
+    if recording == Recording::Off {
+        // The process ends here: a thousand patterns need not be given back one by one. With a
+        // record the store ends in order.
+        std::mem::forget(checker);
+    }
+    code
+}
+
+fn run_with(checker: &Checker, options: &CheckOptions) -> Result<ExitCode, HostError> {
     match (&options.tool, &options.args, &options.bash, &options.batch) {
-        (_, _, _, Some(batch)) => check_batch(&checker, batch),
+        (_, _, _, Some(batch)) => check_batch(checker, batch),
         (_, _, Some(command), None) => Ok(show(
             &checker.check("Bash", &json!({ "command": command })),
             options.json.json,

@@ -4,11 +4,14 @@
 //! that lives for two milliseconds cannot pay. Nearly every pattern here holds a component without
 //! a wildcard, so one look-up per component of the path finds the few patterns worth trying.
 
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
 use super::ClassError;
+use crate::defaults::Text;
 
 /// Where a pattern begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +56,15 @@ struct Pattern {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PatternSet {
     patterns: Vec<Member>,
-    by_literal: HashMap<String, Vec<usize>, BuildHasherDefault<Fnv>>,
+    by_literal: HashMap<Text, Numbers, BuildHasherDefault<Fnv>>,
     without_literal: Vec<usize>,
+}
+
+/// Numbers of patterns; of nearly every literal there is one.
+#[derive(Debug, Clone)]
+struct Numbers {
+    first: usize,
+    more: Vec<usize>,
 }
 
 /// The last steps of patterns. A pattern matches `directory/name` only if its last step matches
@@ -94,7 +104,7 @@ impl LastSteps {
 /// A pattern by its text, taken apart when a path comes near it: most never are.
 #[derive(Debug, Clone)]
 struct Member {
-    text: String,
+    text: Text,
     parsed: OnceLock<Result<Pattern, ClassError>>,
 }
 
@@ -158,19 +168,33 @@ impl PatternSet {
     /// Adds a pattern of the configuration's language (see `config/default.toml`).
     pub(crate) fn add(&mut self, text: &str) -> Result<(), ClassError> {
         parse(text)?;
-        self.add_known(text);
+        self.add_known(Text::Owned(text.to_owned()));
         Ok(())
     }
 
+    /// Makes room for so many patterns.
+    pub(crate) fn reserve(&mut self, patterns: usize) {
+        self.patterns.reserve(patterns);
+        self.by_literal.reserve(patterns);
+    }
+
     /// Adds a pattern that is known to be well-formed; a malformed one matches everything.
-    fn add_known(&mut self, text: &str) {
+    fn add_known(&mut self, text: Text) {
         let index = self.patterns.len();
-        match last_literal(text) {
-            Some(literal) => self.by_literal.entry(literal).or_default().push(index),
+        match last_literal(&text) {
+            Some(literal) => match self.by_literal.entry(literal) {
+                Entry::Occupied(mut known) => known.get_mut().more.push(index),
+                Entry::Vacant(place) => {
+                    place.insert(Numbers {
+                        first: index,
+                        more: Vec::new(),
+                    });
+                }
+            },
             None => self.without_literal.push(index),
         }
         self.patterns.push(Member {
-            text: text.to_owned(),
+            text,
             parsed: OnceLock::new(),
         });
     }
@@ -187,8 +211,9 @@ impl PatternSet {
             }
         };
         for component in &subject.components {
-            if let Some(indices) = self.by_literal.get(*component) {
-                indices.iter().copied().for_each(&mut test);
+            if let Some(numbers) = self.by_literal.get(*component) {
+                test(numbers.first);
+                numbers.more.iter().copied().for_each(&mut test);
             }
         }
         self.without_literal.iter().copied().for_each(&mut test);
@@ -196,7 +221,7 @@ impl PatternSet {
 
     /// The patterns as they were written, in the order of their numbers.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.patterns.iter().map(|member| member.text.as_str())
+        self.patterns.iter().map(|member| &*member.text)
     }
 
     /// At least one pattern matches.
@@ -207,43 +232,55 @@ impl PatternSet {
     }
 
     /// A set of all of them.
-    pub(crate) fn compile(patterns: &[String]) -> Result<Self, ClassError> {
+    pub(crate) fn compile<T: AsRef<str>>(patterns: &[T]) -> Result<Self, ClassError> {
         let mut set = Self::default();
         for pattern in patterns {
-            set.add(pattern)?;
+            set.add(pattern.as_ref())?;
         }
         Ok(set)
     }
 
     /// A set of embedded patterns, which a test checks.
-    pub(crate) fn of_embedded(patterns: &[String]) -> Self {
+    pub(crate) fn of_embedded(patterns: &[Text]) -> Self {
         let mut set = Self::default();
+        set.reserve(patterns.len());
         set.extend_embedded(patterns);
         set
     }
 
     /// Adds embedded patterns, which a test checks. Not for exceptions: what cannot be read matches.
-    pub(crate) fn extend_embedded(&mut self, patterns: &[String]) {
-        self.patterns.reserve(patterns.len());
+    pub(crate) fn extend_embedded(&mut self, patterns: &[Text]) {
         for pattern in patterns {
-            self.add_known(pattern);
+            self.add_known(pattern.clone());
         }
     }
 }
 
 /// The last component of a pattern that has no wildcard, in lower case: it is the most telling one
 /// (`.config` says less than `fish`). Every path that matches has it as a component.
-fn last_literal(text: &str) -> Option<String> {
-    let rest = text.strip_prefix("~/").unwrap_or(text);
-    let wild = |component: &&str| {
-        component
-            .bytes()
-            .any(|byte| matches!(byte, b'*' | b'?' | b'['))
+fn last_literal(text: &Text) -> Option<Text> {
+    let is_lower = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase())
     };
+    match text {
+        Cow::Borrowed(text) => last_plain(text).map(|literal| {
+            if is_lower(literal) {
+                Cow::Borrowed(literal)
+            } else {
+                Cow::Owned(literal.to_lowercase())
+            }
+        }),
+        Cow::Owned(text) => last_plain(text).map(|literal| Cow::Owned(literal.to_lowercase())),
+    }
+}
+
+fn last_plain(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("~/").unwrap_or(text);
+    let is_wild = |component: &str| component.contains(['*', '?', '[']);
     rest.split('/')
         .rev()
-        .find(|component| !component.is_empty() && !wild(component))
-        .map(str::to_lowercase)
+        .find(|component| !component.is_empty() && !is_wild(component))
 }
 
 impl Pattern {

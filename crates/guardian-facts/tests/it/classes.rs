@@ -239,7 +239,7 @@ fn every_hit_says_its_group_and_why() {
 fn groups_have_unique_names_reasons_and_patterns_that_match_something() {
     let config = FactsConfig::embedded();
     for groups in [&config.secret, &config.sensitive, &config.protected] {
-        let mut names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
+        let mut names: Vec<&str> = groups.iter().map(|group| &*group.name).collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();

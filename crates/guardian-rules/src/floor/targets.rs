@@ -53,7 +53,7 @@ pub(super) fn vital_target(access: &Access, roots: &RootPaths) -> Option<&'stati
                     .is_some_and(|path| glob.matches(path, Case::Fold).is_some())
             };
             let system = &FactsConfig::embedded().system;
-            let known = system.directories.iter().map(PathBuf::from);
+            let known = system.directories.iter().map(|path| PathBuf::from(&**path));
             let own = roots
                 .workspace
                 .iter()
