@@ -1,9 +1,11 @@
-//! `docs/rules-reference.md`: the built-in floor, from the documentation on its rules.
+//! `docs/rules-reference.md`: the built-in floor, from the documentation on its rules, and the
+//! effects that `does` names.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use guardian_rules::{Decision, FloorEffect, floor_rules};
+use anyhow::Context as _;
+use guardian_rules::{Decision, FloorEffect, floor_rules, policy_schema};
 
 use super::Generated;
 
@@ -45,6 +47,22 @@ pub(crate) fn page() -> anyhow::Result<Vec<Generated>> {
             let command = example.command.replace('\n', " ⏎ ").replace('|', "\\|");
             writeln!(content, "| `{command}` | {decision} |")?;
         }
+    }
+    writeln!(
+        content,
+        "\n# What a command does\n\nThe names that `does` takes in a rule, and that `guardian explain` \
+         shows beside each command.\n\n| name | meaning |\n|---|---|"
+    )?;
+    let schema = policy_schema();
+    let effects = schema["$defs"]["EffectName"]["oneOf"].as_array();
+    for effect in effects.context("the schema lists the effects")? {
+        let part = |key: &str| effect[key].as_str().context("each effect is described");
+        writeln!(
+            content,
+            "| `{}` | {} |",
+            part("const")?,
+            part("description")?.replace('|', "\\|")
+        )?;
     }
     Ok(vec![Generated {
         path: PathBuf::from("docs/rules-reference.md"),

@@ -77,19 +77,27 @@ fn errors_of(options: &PolicyFileOptions) -> Result<(PathBuf, Option<PolicyError
     Ok((file, checked.err()))
 }
 
+/// Says that there is no file yet, where none was named and none is there.
+fn says_absent(options: &PolicyFileOptions) -> Result<bool, HostError> {
+    let (file, layer) = meant(options)?;
+    if options.file.is_some() || file.symlink_metadata().is_ok() {
+        return Ok(false);
+    }
+    if options.json.json {
+        output::json(&json!({ "file": file, "ok": true, "absent": true, "errors": [] }));
+    } else {
+        let first = "it begins with `version = 1`, and docs/rules.md has a first one";
+        output::line(&format!("{}: no file", file.display()));
+        output::notice(&format!(
+            "without a {} policy the built-in rules hold; to write one: {first}",
+            layer.name()
+        ));
+    }
+    Ok(true)
+}
+
 fn check(options: &PolicyFileOptions) -> Result<ExitCode, HostError> {
-    let (meant_file, layer) = meant(options)?;
-    if options.file.is_none() && !meant_file.exists() && meant_file.symlink_metadata().is_err() {
-        let preset = "it begins with `version = 1`, and docs/rules.md has a first one";
-        if options.json.json {
-            output::json(&json!({ "file": meant_file, "ok": true, "absent": true, "errors": [] }));
-        } else {
-            output::line(&format!("{}: no file", meant_file.display()));
-            output::notice(&format!(
-                "without a {} policy the built-in rules hold; to write one: {preset}",
-                layer.name()
-            ));
-        }
+    if says_absent(options)? {
         return Ok(ExitCode::Done);
     }
     let (file, errors) = errors_of(options)?;
@@ -102,11 +110,7 @@ fn check(options: &PolicyFileOptions) -> Result<ExitCode, HostError> {
 
 fn report(file: &Path, errors: Option<&PolicyErrors>, json: bool) {
     if json {
-        let errors: Vec<Value> = errors
-            .iter()
-            .flat_map(|errors| &errors.0)
-            .map(policy_errors::to_value)
-            .collect();
+        let errors = error_values(errors);
         output::json(&json!({ "file": file, "ok": errors.is_empty(), "errors": errors }));
         return;
     }
@@ -122,6 +126,11 @@ fn report(file: &Path, errors: Option<&PolicyErrors>, json: bool) {
             output::line(&format!("{}: {} {many}", file.display(), errors.0.len()));
         }
     }
+}
+
+fn error_values(errors: Option<&PolicyErrors>) -> Vec<Value> {
+    let errors = errors.iter().flat_map(|errors| &errors.0);
+    errors.map(policy_errors::to_value).collect()
 }
 
 /// Checks the file with its own examples, then the cases.
@@ -146,13 +155,14 @@ fn test(options: &PolicyTestOptions) -> Result<ExitCode, HostError> {
                 Ok(Some(fault)) | Err(fault) => {
                     failed += 1;
                     let place = format!("{}:{}", cases.display(), number + 1);
-                    if options.file.json.json {
-                        output::json(&json!({ "case": place, "ok": false, "problem": fault }));
-                    } else {
-                        output::line(&format!("{place}: {fault}"));
-                    }
+                    report_case(&place, &fault, options.file.json.json);
                 }
             }
+        }
+        if passed + failed == 0 {
+            failed = 1;
+            let place = cases.display().to_string();
+            report_case(&place, "there is no case in it", options.file.json.json);
         }
     }
     if options.file.json.json {
@@ -170,52 +180,109 @@ fn test(options: &PolicyTestOptions) -> Result<ExitCode, HostError> {
     })
 }
 
+fn report_case(place: &str, fault: &str, json: bool) {
+    if json {
+        output::json(&json!({ "case": place, "ok": false, "problem": fault }));
+    } else {
+        output::line(&format!("{place}: {fault}"));
+    }
+}
+
 /// A case as it stands in a file; modes are options of the command and the same for all.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
     command: Option<String>,
     tool: Option<String>,
-    args: Option<Value>,
-    expect: String,
+    args: Option<serde_json::Map<String, Value>>,
+    expect: Expected,
 }
 
-/// What is wrong with a case `{tool?, args? | command, expect}`.
+#[derive(Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Expected {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl Expected {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// What is wrong with a case; an error is one that says nothing about the policy.
 fn one_case(checker: &guardian_host::check::Checker, line: &str) -> Result<Option<String>, String> {
-    let case: Case = serde_json::from_str(line).map_err(|error| format!("not a case: {error}"))?;
+    let case: Case = serde_json::from_str(line).map_err(|error| {
+        // Each line is a document of its own, so the parser's line is always the first.
+        let reason = error
+            .to_string()
+            .replace(" at line 1 column ", " at column ");
+        format!("not a case: {reason}; {CASE}")
+    })?;
     let (tool, args) = match (case.command, case.tool, case.args) {
         (Some(command), None, None) => ("Bash".to_owned(), json!({ "command": command })),
-        (None, Some(tool), Some(args)) => (tool, args),
-        _ => return Err("a case has either a `command`, or a `tool` with its `args`".to_owned()),
+        (None, Some(tool), Some(args)) => (tool, Value::Object(args)),
+        _ => return Err(format!("not a case: {CASE}")),
     };
-    let expected = case.expect.as_str();
-    if !["allow", "ask", "deny"].contains(&expected) {
-        return Err("`expect` is `allow`, `ask` or `deny`".to_owned());
-    }
     let report = checker.check(&tool, &args);
-    if report.decision == expected {
+    if report.cause == "arguments" {
+        return Err(format!("not a call of {tool}: {}", report.summary));
+    }
+    if report.decision == case.expect.name() {
         return Ok(None);
     }
     Ok(Some(format!(
-        "expected {expected}, got {} by {}: {}",
+        "expected {}, got {} by {}: {}",
+        case.expect.name(),
         report.decision,
         report.decided_by.join(", "),
         report.summary
     )))
 }
 
+/// What a case is made of.
+const CASE: &str = "a case has a `command`, or a `tool` with its `args`, and what to `expect` \
+(`allow`, `ask`, `deny`); modes are options of the command line and hold for all cases";
+
+/// Lays the file out, also one that does not load as long as it is TOML; then says what else is
+/// wrong with it.
 fn format(options: &PolicyFmtOptions) -> Result<ExitCode, HostError> {
-    let (file, _) = meant(&options.file)?;
-    let text = read_policy_file(&file)?;
-    let formatted = format_policy(&text)?;
-    let changed = formatted != text;
-    if changed && !options.check {
-        write_policy_file(&file, &formatted)?;
+    if says_absent(&options.file)? {
+        return Ok(ExitCode::Done);
     }
+    let (file, errors) = errors_of(&options.file)?;
+    let formatted = read_policy_file(&file)
+        .and_then(|text| format_policy(&text).map(|formatted| (formatted != text, formatted)));
+    let (changed, formatted) = match (formatted, &errors) {
+        (Ok(formatted), _) => formatted,
+        (Err(_), Some(_)) => {
+            report(&file, errors.as_ref(), options.file.json.json);
+            return Ok(ExitCode::Invalid);
+        }
+        (Err(error), None) => return Err(error),
+    };
+    let written = changed && !options.check;
+    let errors = if written {
+        write_policy_file(&file, &formatted)?;
+        // Lines have moved.
+        errors_of(&options.file)?.1
+    } else {
+        errors
+    };
     if options.file.json.json {
-        output::json(
-            &json!({ "file": file, "changed": changed, "written": changed && !options.check }),
-        );
+        output::json(&json!({
+            "file": file,
+            "changed": changed,
+            "written": written,
+            "ok": errors.is_none(),
+            "errors": error_values(errors.as_ref()),
+        }));
     } else {
         let word = match (changed, options.check) {
             (false, _) => "already formatted",
@@ -223,8 +290,11 @@ fn format(options: &PolicyFmtOptions) -> Result<ExitCode, HostError> {
             (true, true) => "would be formatted",
         };
         output::line(&format!("{}: {word}", file.display()));
+        if errors.is_some() {
+            report(&file, errors.as_ref(), false);
+        }
     }
-    Ok(if changed && options.check {
+    Ok(if errors.is_some() || (changed && options.check) {
         ExitCode::Invalid
     } else {
         ExitCode::Done

@@ -15,5 +15,6 @@ mod order;
 mod plans;
 mod policy;
 mod review;
+mod rules_page;
 mod transcripts;
 mod visible;

@@ -370,6 +370,68 @@ fn replay_decides_recorded_sessions_by_one_policy_or_two() {
 }
 
 #[test]
+fn replay_says_what_it_could_not_read_and_ends_with_a_status_of_its_own() {
+    let shell = Shell::new();
+    shell.user(RULES);
+    let directory = shell.world.outside.join("recorded");
+    std::fs::create_dir_all(directory.join("linked-to")).unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(directory.join(name), bytes).unwrap();
+    let line = |input: &str| {
+        format!(
+            "{{\"type\": \"assistant\", \"message\": {{\"content\": [{{\"type\": \"tool_use\", \"name\": \"Bash\"{input}}}]}}}}\n"
+        )
+    };
+    let good = line(", \"input\": {\"command\": \"ls\"}");
+    write("good.jsonl", good.as_bytes());
+    let place = directory.to_str().unwrap();
+    let clean = shell.run(&["replay", place, "--json"]);
+    assert!(clean.ends_with("exit 0"), "{clean}");
+    let value: serde_json::Value = serde_json::from_str(clean.lines().next().unwrap()).unwrap();
+    assert_eq!(value["complete"], true);
+
+    let torn = [
+        good.as_bytes(),
+        b"not json\n",
+        line("").as_bytes(),
+        b"{\"a\": \"\xff\"}\n",
+        b"{\"role\": \"assistant\", \"tool_calls\": [{\"function\": {}}]}\n",
+        line(", \"input\": {}").as_bytes(),
+        b"\n{\"type\": \"assist",
+    ]
+    .concat();
+    write("torn.jsonl", &torn);
+    write("empty.jsonl", b"");
+    write(
+        "other.jsonl",
+        b"{\"some\": \"log\"}\n{\"of\": \"another\"}\nprogram\n",
+    );
+    std::os::unix::fs::symlink(directory.join("linked-to"), directory.join("link")).unwrap();
+    insta::assert_snapshot!("replay_unread", shell.run(&["replay", place]));
+    let said = shell.run(&["replay", place, "--json"]);
+    assert!(said.ends_with("exit 15"), "{said}");
+    let value: serde_json::Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
+    assert_eq!(value["complete"], false);
+    let unread = &value["unread"];
+    for (key, count) in [
+        ("linesNotJson", 2),
+        ("linesNotUtf8", 1),
+        ("incompleteCalls", 1),
+        ("unknownRecords", 1),
+        ("unknownFiles", 1),
+        ("emptyFiles", 1),
+        ("directories", 1),
+    ] {
+        assert_eq!(unread[key], count, "{key}: {unread}");
+    }
+    let places = unread["places"].as_array().unwrap();
+    assert_eq!(places.len(), 8);
+    // Each kind alone is enough.
+    let empty = directory.join("empty.jsonl");
+    let empty = shell.run(&["replay", empty.to_str().unwrap()]);
+    assert!(empty.ends_with("exit 15"), "{empty}");
+}
+
+#[test]
 fn a_case_with_a_member_that_is_not_known_is_wrong() {
     let shell = Shell::new();
     shell.user(RULES);
@@ -380,14 +442,75 @@ fn a_case_with_a_member_that_is_not_known_is_wrong() {
         r#"{"command": "git push", "tool": "Write", "expect": "deny"}"#,
         r#"{"tool": "Write", "expect": "deny"}"#,
         r#"{"command": "git push", "expect": "deny", "permissionMode": "auto"}"#,
+        r#"{"command": "git push", "expect": "forbid"}"#,
+        r#"{"command": "git push"}"#,
+        r#"{"tool": "Write", "args": 3, "expect": "deny"}"#,
+        // It would be refused before any rule is asked.
+        r#"{"tool": "Write", "args": {"pth": "x"}, "expect": "deny"}"#,
+        r#"{"tool": "Bash", "args": {}, "expect": "deny"}"#,
     ] {
         std::fs::write(&file, case).unwrap();
         let said = shell.run(&["policy", "test", "--cases", "cases"]);
         assert!(
-            said.contains("cases:1:") && said.ends_with("exit 13"),
+            said.contains("cases:1: not a c") && said.ends_with("exit 13"),
             "{said}"
         );
     }
+    std::fs::write(&file, "\n").unwrap();
+    let said = shell.run(&["policy", "test", "--cases", "cases"]);
+    assert!(
+        said.ends_with("exit 13"),
+        "an empty file tests nothing: {said}"
+    );
+    std::fs::write(
+        &file,
+        r#"{"command": "ls", "expect": "deny", "mode": "plan"}"#,
+    )
+    .unwrap();
+    let said = shell.run(&["policy", "test", "--cases", "cases"]);
+    insta::assert_snapshot!("policy_test_wrong_case", said);
+}
+
+#[test]
+fn fmt_shows_what_is_wrong_with_a_file_that_does_not_load() {
+    let shell = Shell::new();
+    let file = shell.world.home.join(".config/guardian/policy.toml");
+    assert!(shell.run(&["policy", "fmt"]).ends_with("exit 0"), "no file");
+    shell.user("version = 1\n[[rule]\n");
+    let said = shell.run(&["policy", "fmt", "--check"]);
+    insta::assert_snapshot!("fmt_not_toml", said);
+    assert_eq!(shell.run(&["policy", "fmt"]), said, "nothing is written");
+    let check = shell.run(&["policy", "check"]);
+    assert_eq!(said, check, "as `policy check` says it");
+    std::fs::write(&file, b"version = 1\n# \xff\n").unwrap();
+    let said = shell.run(&["policy", "fmt"]);
+    assert!(
+        said.contains("it is not UTF-8") && said.ends_with("exit 13"),
+        "{said}"
+    );
+    // Right as TOML, wrong as a policy: it is laid out, and the fault is shown.
+    shell.user("version=1\n[[rule]]\nid='a'\nefect='deny'\n");
+    let said = shell.run(&["policy", "fmt"]);
+    insta::assert_snapshot!("fmt_wrong_key", said);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\n\n[[rule]]\nid = 'a'"), "{text}");
+    let json = shell.run(&["policy", "fmt", "--check", "--json"]);
+    let line: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&line["ok"], &line["changed"]),
+        (&false.into(), &false.into())
+    );
+    assert_eq!(line["errors"][0]["line"], 5);
+}
+
+#[test]
+fn a_key_that_is_set_elsewhere_says_where() {
+    let shell = Shell::new();
+    shell.user("version = 1\nsandbox = \"required\"\n\n[env]\npass = [\"TOKEN\"]\n");
+    insta::assert_snapshot!("check_misplaced_keys", shell.run(&["policy", "check"]));
+    // Nothing that looks set is quietly not in force.
+    let said = shell.run(&["check", "--no-audit", "--bash", "ls"]);
+    assert!(said.ends_with("exit 10"), "{said}");
 }
 
 #[test]

@@ -323,6 +323,45 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_leads_nowhere_is_a_file_that_cannot_be_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let link = |to: &Path, at: &str| {
+            let at = directory.path().join(at);
+            std::os::unix::fs::symlink(to, &at).unwrap();
+            at
+        };
+        let nowhere = directory.path().join("not-mounted");
+        let dangling = link(&nowhere, "policy.toml");
+        let beneath = link(&nowhere, "guardian").join("policy.toml");
+        let looping = link(&directory.path().join("loop"), "loop");
+        std::fs::write(directory.path().join("file"), "").unwrap();
+        let under_a_file = directory.path().join("file/policy.toml");
+        for (path, owner) in [
+            (&dangling, Owner::User),
+            (&dangling, Owner::Root),
+            (&dangling, Owner::Repository),
+            (&beneath, Owner::User),
+            (&beneath, Owner::Repository),
+            (&looping, Owner::User),
+            (&under_a_file, Owner::User),
+        ] {
+            let state = WatchedFile::new(path.clone(), owner).look();
+            assert!(
+                matches!(state, FileState::Unreadable(_)),
+                "{} {owner:?}: {state:?}",
+                path.display()
+            );
+        }
+        // Mounted again, it is read again; and what was never there is no file.
+        std::fs::write(&nowhere, "version = 1").unwrap();
+        let state = WatchedFile::new(dangling, Owner::User).look();
+        assert_eq!(text(&state), "version = 1");
+        let absent = directory.path().join("none/guardian/policy.toml");
+        let state = WatchedFile::new(absent, Owner::User).look();
+        assert_eq!(state, FileState::Missing);
+    }
+
+    #[test]
     fn a_managed_file_is_root_s_alone() {
         assert_eq!(managed_fault(0, 0o100_644), None);
         for (owner, mode) in [(1000, 0o100_644), (0, 0o100_664), (0, 0o100_646)] {

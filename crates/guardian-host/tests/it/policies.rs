@@ -151,6 +151,54 @@ async fn a_broken_file_keeps_its_last_good_version_also_after_a_restart() {
 }
 
 #[tokio::test]
+async fn a_user_s_file_that_becomes_a_link_to_nowhere_keeps_its_denials_also_after_a_restart() {
+    let fixture = ProjectFixture::new().unwrap();
+    let file = user_file(&fixture);
+    std::fs::write(&file, DENY_LS).unwrap();
+    let first = open(&fixture).await;
+    assert_eq!(decision(&first, "ls").await, "deny");
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(fixture.root().join("not-mounted"), &file).unwrap();
+    assert_eq!(decision(&first, "ls").await, "deny");
+    first.shutdown().await;
+    drop(first);
+
+    let host = Host::open(config(&fixture), Arc::new(NoEvents))
+        .await
+        .unwrap();
+    host.attach_reviewer();
+    assert_eq!(decision(&host, "ls").await, "deny");
+    let shown = host.show_policy(Some("s")).await.unwrap();
+    assert_eq!(shown.layers[1].state, LayerState::LastGood);
+    // A session that begins only now has the same.
+    host.create_session(NewSession {
+        session_id: Some("new".to_owned()),
+        title: None,
+        project_path: Some(fixture.workspace()),
+        mode: OperatingMode::Agent,
+        permission_mode: SessionPermissionMode::Auto,
+    })
+    .await
+    .unwrap();
+    let ls = ToolRequest::new("new", "c", "Bash", json!({"command": "ls"}));
+    assert_eq!(host.evaluate(ls).await.unwrap().decision, "deny");
+}
+
+#[tokio::test]
+async fn a_repository_s_file_with_too_many_examples_is_not_read_and_asks_about_everything() {
+    let fixture = ProjectFixture::new().unwrap();
+    let examples = "\"make x\", ".repeat(50_000);
+    let text = format!("{ALLOW_MAKE}match = [{examples}]\n");
+    std::fs::write(workspace_file(&fixture), text).unwrap();
+    let host = host(&fixture, SessionPermissionMode::Auto, Arc::new(NoEvents)).await;
+    assert_eq!(decision(&host, "ls").await, "ask");
+    let shown = host.show_policy(Some("s")).await.unwrap();
+    assert_eq!(shown.layers[2].state, LayerState::Unreadable);
+    let problem = &shown.layers[2].problems[0];
+    assert!(problem.message.contains("more than 256"), "{problem:?}");
+}
+
+#[tokio::test]
 async fn a_file_that_never_loaded_asks_about_everything() {
     let fixture = ProjectFixture::new().unwrap();
     std::fs::write(user_file(&fixture), "version = 1\nrule = 7\n").unwrap();
@@ -291,15 +339,14 @@ impl EventSink for Remembers {
     }
 }
 
+const OTHER_TABLE: &str =
+    "[[accepted]]  # elsewhere\nproject = \"/elsewhere\"\ncommand = \"make\"\nkey = \"k\"\n";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_remembered_rule_is_appended_to_the_user_s_file_with_its_call() {
     let fixture = ProjectFixture::new().unwrap();
     let file = user_file(&fixture);
-    std::fs::write(
-        &file,
-        format!("# mine\n{DENY_LS}\n[review]  # who answers\n"),
-    )
-    .unwrap();
+    std::fs::write(&file, format!("# mine\n{DENY_LS}\n{OTHER_TABLE}")).unwrap();
     let link = fixture.root().join("dotfiles.toml");
     std::fs::rename(&file, &link).unwrap();
     std::os::unix::fs::symlink(&link, &file).unwrap();
@@ -330,5 +377,5 @@ async fn a_remembered_rule_is_appended_to_the_user_s_file_with_its_call() {
         .unwrap();
     assert!(day.contains("wc") || day.contains("README.md"), "{day}");
     assert!(text.starts_with(&format!("# mine\n{DENY_LS}")), "{text}");
-    assert!(text.contains("[review]  # who answers\n"), "{text}");
+    assert!(text.contains(OTHER_TABLE), "{text}");
 }

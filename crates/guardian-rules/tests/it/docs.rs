@@ -78,6 +78,64 @@ fn an_example_that_does_not_hold_is_reported() {
     ");
 }
 
+/// A rule with so many examples, each of so many bytes; all of them hold.
+fn with_examples(count: usize, bytes: usize) -> String {
+    let examples: Vec<String> = (0..count)
+        .map(|number| format!("\"make {number:0>width$}\"", width = bytes - "make ".len()))
+        .collect();
+    format!(
+        "[[rule]]\nid = \"x\"\neffect = \"deny\"\ncommand = [\"make\"]\nmatch = [{}]\n",
+        examples.join(", ")
+    )
+}
+
+/// Counts what is read: reading is what the bound is there to save.
+struct CountingReader(std::cell::Cell<usize>);
+
+impl ExampleReader for CountingReader {
+    fn read(&self, tool: &str, text: &str) -> Result<(Facts, Situation), String> {
+        self.0.set(self.0.get() + 1);
+        PlainReader.read(tool, text)
+    }
+}
+
+#[test]
+fn the_examples_of_a_file_that_the_user_did_not_write_are_bounded_in_number_and_length() {
+    let cx = CompileContext {
+        workspace: Some(Path::new(WORKSPACE)),
+        home: Path::new("/home/dev"),
+        probe: None,
+    };
+    for (layer, count, bytes, read) in [
+        (Layer::Workspace, 256, 10, Ok(256)),
+        (Layer::Workspace, 257, 10, Err(())),
+        (Layer::Workspace, 16, 1024, Ok(16)),
+        (Layer::Workspace, 16, 1025, Err(())),
+        (Layer::Session, 257, 10, Err(())),
+        (Layer::User, 257, 10, Ok(257)),
+        (Layer::Managed, 16, 1025, Ok(16)),
+    ] {
+        let reader = CountingReader(std::cell::Cell::new(0));
+        let file = text(layer, &with_examples(count, bytes));
+        let checked = check_examples(&[file], &cx, &reader);
+        let case = format!("{} {count} × {bytes}", layer.name());
+        match read {
+            Ok(expected) => {
+                assert_eq!(checked, Ok(()), "{case}");
+                assert_eq!(reader.0.get(), expected, "{case}");
+            }
+            Err(()) => {
+                let errors = checked.unwrap_err().to_string();
+                assert!(
+                    errors.contains("the examples of the file are more than 256"),
+                    "{case}: {errors}"
+                );
+                assert_eq!(reader.0.get(), 0, "{case}: none is read");
+            }
+        }
+    }
+}
+
 #[test]
 fn the_schema_describes_every_key() {
     let schema = policy_schema();

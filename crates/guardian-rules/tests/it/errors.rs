@@ -101,6 +101,17 @@ fn each_fault_says_where_it_is_and_what_to_do() {
             "[review]\nchain = []\n".to_owned(),
         ),
         (
+            "keys that are set elsewhere, all at once",
+            Layer::User,
+            "sandbox = \"required\"\n[env]\npass = []\n[commands.foo]\n[mcp]\n[plugins]\n"
+                .to_owned(),
+        ),
+        (
+            "a key that is set elsewhere beside another mistake",
+            Layer::Managed,
+            format!("permission_mode = \"auto\"\n{RULE}commands = [\"git\"]\n"),
+        ),
+        (
             "host and paths",
             Layer::User,
             format!("{RULE}host = \"a\"\npaths = [\"b\"]\n"),

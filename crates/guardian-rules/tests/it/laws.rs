@@ -41,7 +41,7 @@ const WORDS: &[&str] = &[
     "curl https://example.com",
 ];
 
-const PATHS: &[&str] = &[
+pub(crate) const PATHS: &[&str] = &[
     "a",
     "src/a.rs",
     "docs/a.md",
@@ -98,7 +98,7 @@ fn any_effects() -> impl Strategy<Value = Vec<Effect>> {
     subsequence(EFFECTS.to_vec(), 0..3)
 }
 
-fn any_command() -> impl Strategy<Value = guardian_facts::CommandFact> {
+pub(crate) fn any_command() -> impl Strategy<Value = guardian_facts::CommandFact> {
     (select(WORDS), any_effects(), any::<[bool; 4]>(), 0..8_u8).prop_map(
         |(words, effects, [is_opaque, wrapper, walks, assigns], elsewhere)| {
             let mut fact = if is_opaque {
@@ -195,7 +195,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
     })
 }
 
-fn any_situation()
+pub(crate) fn any_situation()
 -> impl Strategy<Value = (OperatingMode, PermissionMode, Option<GrantScope>, [bool; 4])> {
     (
         select(vec![
@@ -218,9 +218,9 @@ fn any_situation()
     )
 }
 
-type RawSituation = (OperatingMode, PermissionMode, Option<GrantScope>, [bool; 4]);
+pub(crate) type RawSituation = (OperatingMode, PermissionMode, Option<GrantScope>, [bool; 4]);
 
-fn build(tool: &str, raw: &RawSituation) -> Situation {
+pub(crate) fn build(tool: &str, raw: &RawSituation) -> Situation {
     let (mode, permission_mode, grant, [no_workspace, no_sandbox, unread, no_snapshot]) = raw;
     let mut built = situation(tool, *mode, *permission_mode);
     built.grants = grant
@@ -241,11 +241,11 @@ fn build(tool: &str, raw: &RawSituation) -> Situation {
     built
 }
 
-fn any_rules() -> impl Strategy<Value = Vec<&'static str>> {
+pub(crate) fn any_rules() -> impl Strategy<Value = Vec<&'static str>> {
     subsequence(RULES.to_vec(), 0..6)
 }
 
-fn tightening_rules() -> Vec<&'static str> {
+pub(crate) fn tightening_rules() -> Vec<&'static str> {
     RULES
         .iter()
         .copied()
@@ -253,7 +253,7 @@ fn tightening_rules() -> Vec<&'static str> {
         .collect()
 }
 
-fn any_preset() -> impl Strategy<Value = Preset> {
+pub(crate) fn any_preset() -> impl Strategy<Value = Preset> {
     select(vec![Preset::Standard, Preset::Balanced, Preset::Strict])
 }
 
@@ -261,14 +261,14 @@ fn user_policy(rules: &[&str], preset: Preset) -> Policy {
     policy(&[user_text(rules)], preset)
 }
 
-fn user_text(rules: &[&str]) -> PolicyText {
+pub(crate) fn user_text(rules: &[&str]) -> PolicyText {
     text(
         Layer::User,
         &rules.iter().map(|rule| rule_text(rule)).collect::<String>(),
     )
 }
 
-fn decision(facts: &Facts, situation: &Situation, policy: &Policy) -> Decision {
+pub(crate) fn decision(facts: &Facts, situation: &Situation, policy: &Policy) -> Decision {
     evaluate(facts, situation, policy).decision
 }
 

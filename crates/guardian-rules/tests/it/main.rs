@@ -9,6 +9,7 @@ mod everyday;
 mod examples;
 mod floor;
 mod laws;
+mod laws_of_suggestions;
 mod naive;
 mod reach;
 mod rules;
