@@ -65,7 +65,7 @@ pub(crate) fn shell(
         let is_harmless = |value: &Word| {
             matches!(
                 value.as_literal(),
-                Some("extglob" | "globstar" | "nullglob" | "failglob")
+                Some("extglob" | "nullglob" | "failglob")
             )
         };
         let patterns = has("-O") && !(is_bash && used.values.iter().all(is_harmless));

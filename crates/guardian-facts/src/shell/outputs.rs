@@ -414,8 +414,12 @@ fn hands_on(name: &str, words: &[Word]) -> bool {
         "cat" => words.is_empty(),
         "head" | "tail" => match words.as_slice() {
             [] => true,
-            [flag] => flag.starts_with('-') && flag.len() > 1 && !flag.starts_with("--"),
-            ["-n", count] => count.bytes().all(|byte| byte.is_ascii_digit()),
+            // whole lines: half a name is another name
+            [flag] => flag
+                .strip_prefix("-n")
+                .or_else(|| flag.strip_prefix('-'))
+                .is_some_and(is_count),
+            ["-n", count] => is_count(count),
             _ => false,
         },
         "sort" => {
@@ -447,6 +451,12 @@ fn hands_on(name: &str, words: &[Word]) -> bool {
         }
         _ => false,
     }
+}
+
+/// `5`, `+2`
+fn is_count(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `find a b -name '*.rs' -type f`.
@@ -615,7 +625,7 @@ fn git(words: &[Word], cwd: Option<&Path>) -> Option<Bound> {
 }
 
 /// What fits one pattern or the other, when both are patterns in one directory.
-fn either(one: Target, other: Target) -> Option<Target> {
+pub(super) fn either(one: Target, other: Target) -> Option<Target> {
     match (one, other) {
         (
             Target::Pattern {

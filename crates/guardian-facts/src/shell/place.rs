@@ -46,10 +46,48 @@ impl Reader<'_> {
         };
         Some(if pattern {
             let wider = without_groups(&written);
-            super::outputs::renamed(self.cx.pattern(&wider, cwd), &written)
+            super::outputs::renamed(self.place_pattern(&wider, cwd), &written)
         } else {
             self.cx.target(&written, cwd)
         })
+    }
+
+    /// Where a pattern leads. To a shell `**` is `*`, unless `globstar` may be on; in what the
+    /// catalogue makes of `find` it is any depth.
+    fn place_pattern(&self, written: &str, cwd: &std::path::Path) -> Target {
+        let deep = self.cx.pattern(written, cwd);
+        if !written.contains("**") || self.scope.beneath.is_some() {
+            return deep;
+        }
+        let mut plain = written.to_owned();
+        while plain.contains("**") {
+            plain = plain.replace("**", "*");
+        }
+        let (Target::Pattern { mut base, .. }, plain) =
+            (deep.clone(), self.cx.pattern(&plain, cwd))
+        else {
+            return deep;
+        };
+        // What stands behind `**/` may lead through links that no look follows.
+        let behind = written.split_once("**/").map_or("", |(_, behind)| behind);
+        if self.globstar && behind.contains('/') {
+            base.scope = crate::path::wider(base.scope, crate::Scope::Outside);
+        }
+        let deep = match deep {
+            Target::Pattern {
+                written,
+                pattern,
+                may_match,
+                ..
+            } => Target::Pattern {
+                written,
+                pattern,
+                may_match,
+                base,
+            },
+            other => other,
+        };
+        super::outputs::either(deep.clone(), plain).unwrap_or(deep)
     }
 
     /// The shell lists the directory of a pattern, whatever it does with the names: outside the

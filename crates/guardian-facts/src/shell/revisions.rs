@@ -175,8 +175,9 @@ impl Reader<'_> {
     /// all that it may become.
     pub(super) fn judgement(&self, invocation: &Invocation<'_>) -> Judgement {
         let catalogue = self.cx.catalogue;
+        let is_open = |word: &Word| word.as_literal().is_none();
         let ways = match invocation.name {
-            "git" => self.ways(invocation.args),
+            "git" if invocation.args.iter().any(is_open) => self.ways(invocation.args),
             _ => None,
         };
         let Some(ways) = ways else {

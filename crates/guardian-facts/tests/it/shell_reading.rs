@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use guardian_facts::{Access, Effect, Effects, Facts, Reading, Target};
+use guardian_facts::{Access, Effect, Effects, Facts, Reading, Scope, Target};
 use proptest::prelude::*;
 
 use crate::support::Machine;
@@ -198,6 +198,27 @@ fn the_working_directory_is_followed() {
     );
     touches("cd \"$X\"; rm -rf x", &["Delete unknown x/**"]);
     touches("cd; rm x", &["Delete /home/dev/x"]);
+}
+
+#[test]
+fn two_stars_lead_through_links_like_one() {
+    let machine = Machine::new()
+        .with("../other/notes.txt", "text")
+        .with_link("src/out", "/home/dev/other");
+    for (text, outside) in [
+        ("cat src/**/notes.txt", true),
+        ("cat **/out/notes.txt", true),
+        ("cat src/*/notes.txt", true),
+        ("shopt -s globstar; cat **/out/notes.txt", true),
+        ("cat src/**.rs", false),
+        ("shopt -s globstar; cat **/*.rs", false),
+    ] {
+        let facts = machine.read(text);
+        let leads_out = facts.accesses.iter().any(|access| {
+            matches!(&access.target, Target::Pattern { base, .. } if base.scope == Scope::Outside)
+        });
+        assert_eq!(leads_out, outside, "{text}: {:?}", facts.accesses);
+    }
 }
 
 #[test]

@@ -64,6 +64,18 @@ impl Machine {
         }
     }
 
+    /// The same machine with a link, by its path from the project.
+    pub(crate) fn with_link(&self, path: &str, target: &str) -> Self {
+        Self {
+            roots: self.roots.clone(),
+            probe: self
+                .probe
+                .clone()
+                .link(format!("/home/dev/proj/{path}"), target),
+            classes: PathClasses::from_default(),
+        }
+    }
+
     pub(crate) fn read(&self, text: &str) -> Facts {
         let cx = FactContext {
             roots: &self.roots,

@@ -131,6 +131,8 @@ fn patterns_of_other_kinds_are_patterns() {
         "shopt -s globstar; cat ~/**/x",
         "zsh -O extglob -c ls",
         "bash -O expand_aliases -c ls",
+        "bash -O globstar -c 'cat **/x'",
+        "shopt -s globstar; cat **/docs/*",
     ]);
 }
 
@@ -164,6 +166,9 @@ fn names_beside_those_that_have_a_bound_have_none() {
         "cat $(true | { echo /etc/passwd; git ls-files; })",
         "while read -r f; do cat \"$f\"; done < <(true | { echo /etc/passwd; git ls-files; })",
         "while read -r f; do cat \"$f\"; done < <(cat list)",
+        // half a name is another name
+        "git ls-files | head -c 4 | xargs cat",
+        "git ls-files | head -c4 | xargs cat",
         // what a redirect feeds is not what the pipe feeds
         "git ls-files | sort <<< /etc/passwd | xargs cat",
         "git ls-files | cat < <(cat list) | xargs cat",

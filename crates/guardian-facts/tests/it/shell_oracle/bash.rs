@@ -8,8 +8,18 @@ pub(crate) const STUBS: &[&str] = &[
     "foo", "bar", "baz", "nope", "rm", "touch", "ls", "cat", "git", "curl", "echo2", "sudo",
     "grep", "sed", "awk", "wc", "head", "tail", "tee", "sort", "find", "python3", "node", "npm",
     "cargo", "make", "cp", "mv", "mkdir", "date", "diff", "jq", "rg", "uniq", "tr", "cut", "ps",
-    "id", "stat", "basename", "dirname", "seq", "mktemp", "chmod", "wget", "ssh", "docker",
-    "sleep",
+    "id", "stat", "mktemp", "chmod", "wget", "ssh", "docker", "sleep",
+];
+
+/// Programs that run as they are: shells and wrappers, and what the reading knows the output of.
+const REAL: &[(&str, &str)] = &[
+    ("bash", "/bin/bash"),
+    ("sh", "/bin/bash"),
+    ("env", "/usr/bin/env"),
+    ("xargs", "/usr/bin/xargs"),
+    ("basename", "/usr/bin/basename"),
+    ("dirname", "/usr/bin/dirname"),
+    ("seq", "/usr/bin/seq"),
 ];
 
 pub(crate) struct Bash {
@@ -30,12 +40,7 @@ impl Bash {
         for name in STUBS {
             std::os::unix::fs::symlink(&stub, bin.join(name)).unwrap();
         }
-        for (name, target) in [
-            ("bash", "/bin/bash"),
-            ("sh", "/bin/bash"),
-            ("env", "/usr/bin/env"),
-            ("xargs", "/usr/bin/xargs"),
-        ] {
+        for (name, target) in REAL {
             std::os::unix::fs::symlink(target, bin.join(name)).unwrap();
         }
         Self { directory }
