@@ -1,5 +1,7 @@
 //! The laws of SPEC §5, against arbitrary facts and a naive evaluator.
 
+use std::cell::Cell;
+
 use guardian_facts::{
     AccessDetail, AccessKind, AccessSource, Assignment, Effect, Facts, Reading, Span, Word,
 };
@@ -9,8 +11,11 @@ use guardian_rules::{
 };
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use proptest::test_runner::TestRunner;
 
-use crate::build::{access, command, opaque, place, policy, situation, text};
+use crate::build::{
+    access, command, opaque, place, policy, reaching, run, situation, text, touching,
+};
 use crate::naive;
 
 const TOOLS: &[&str] = &[
@@ -218,6 +223,14 @@ pub(crate) fn any_situation()
     )
 }
 
+/// Mostly the one in which a call is asked about.
+pub(crate) fn mostly_asked() -> impl Strategy<Value = RawSituation> {
+    prop_oneof![
+        3 => Just((OperatingMode::Agent, PermissionMode::Ask, None, [false; 4])),
+        1 => any_situation(),
+    ]
+}
+
 pub(crate) type RawSituation = (OperatingMode, PermissionMode, Option<GrantScope>, [bool; 4]);
 
 pub(crate) fn build(tool: &str, raw: &RawSituation) -> Situation {
@@ -270,6 +283,96 @@ pub(crate) fn user_text(rules: &[&str]) -> PolicyText {
 
 pub(crate) fn decision(facts: &Facts, situation: &Situation, policy: &Policy) -> Decision {
     evaluate(facts, situation, policy).decision
+}
+
+/// Calls of the kind that a rule is offered for, each with what its own words touch and reach.
+pub(crate) fn any_call() -> impl Strategy<Value = Facts> {
+    let words = select(vec![
+        "git status",
+        "cargo test -p x",
+        "npm ls --depth 0",
+        "docker ps -a",
+        "mkdir src/x",
+        "ls",
+        "gh pr list",
+    ]);
+    let effects = select(vec![
+        Effect::Inert,
+        Effect::SystemQuery,
+        Effect::GitRecord,
+        Effect::Network,
+    ]);
+    let kinds = select(vec![AccessKind::Read, AccessKind::List, AccessKind::Write]);
+    let touched = prop::collection::vec((kinds, select(vec!["a", "src/a.rs", "docs/a.md"])), 0..3);
+    let beside = prop::option::of(Just(command("ls", &[Effect::Inert])));
+    (words, effects, touched, any::<bool>(), beside).prop_map(
+        |(words, effect, touched, reaches, beside)| {
+            let mut facts = run(command(words, &[effect]));
+            for (kind, path) in touched {
+                facts = touching(facts, kind, path);
+            }
+            if reaches {
+                facts = reaching(facts, "example.com");
+            }
+            facts.commands.extend(beside);
+            facts
+        },
+    )
+}
+
+pub(crate) fn runner(cases: u32) -> TestRunner {
+    TestRunner::new(ProptestConfig {
+        cases,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })
+}
+
+/// Over calls that allow rules decide about; over arbitrary facts they hardly ever do.
+#[test]
+fn of_a_file_that_is_not_trusted_only_what_tightens_counts() {
+    let would_loosen = Cell::new(0);
+    let strategy = (
+        any_call(),
+        mostly_asked(),
+        any_rules(),
+        any_rules(),
+        any_preset(),
+    );
+    let result = runner(1500).run(&strategy, |(facts, raw, rules, theirs, preset)| {
+        let situation = build(&facts.tool, &raw);
+        let with = |theirs: &[&str], trust| {
+            let file = PolicyText {
+                layer: Layer::Workspace,
+                trust,
+                ..user_text(theirs)
+            };
+            decision(
+                &facts,
+                &situation,
+                &policy(&[user_text(&rules), file], preset),
+            )
+        };
+        let tightening: Vec<&str> = theirs
+            .iter()
+            .copied()
+            .filter(|rule| tightening_rules().contains(rule))
+            .collect();
+        let untrusted = with(&theirs, Trust::Untrusted);
+        prop_assert_eq!(untrusted, with(&tightening, Trust::Untrusted));
+        if with(&theirs, Trust::Trusted) < untrusted {
+            would_loosen.set(would_loosen.get() + 1);
+        }
+        Ok(())
+    });
+    if let Err(fault) = result {
+        panic!("{fault}");
+    }
+    assert!(
+        would_loosen.get() >= 50,
+        "{} would loosen",
+        would_loosen.get()
+    );
 }
 
 proptest! {

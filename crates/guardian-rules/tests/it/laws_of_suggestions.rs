@@ -5,17 +5,16 @@
 use std::cell::Cell;
 
 use guardian_facts::{
-    AccessDetail, AccessKind, AccessSource, Assignment, Effect, Facts, Reading, Scope, Span, Word,
+    AccessDetail, AccessKind, AccessSource, Assignment, Facts, Reading, Scope, Span, Word,
 };
 use guardian_rules::{Decision, Layer, Policy, Preset, Situation, Suggestion, suggest};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use proptest::test_runner::TestRunner;
 
-use crate::build::{access, command, file_tool, place, policy, reaching, run, text, touching};
+use crate::build::{access, file_tool, place, policy, text};
 use crate::laws::{
-    PATHS, any_command, any_preset, any_rules, any_situation, build, decision, tightening_rules,
-    user_text,
+    PATHS, RULES, any_call, any_command, any_preset, build, decision, mostly_asked, runner,
+    tightening_rules, user_text,
 };
 
 /// What a sibling of a command does besides.
@@ -66,41 +65,6 @@ impl More {
     }
 }
 
-/// Calls of the kind that a rule is offered for, each with what its own words touch and reach.
-fn any_call() -> impl Strategy<Value = Facts> {
-    let words = select(vec![
-        "git status",
-        "cargo test -p x",
-        "npm ls --depth 0",
-        "docker ps -a",
-        "mkdir src/x",
-        "ls",
-        "gh pr list",
-    ]);
-    let effects = select(vec![
-        Effect::Inert,
-        Effect::SystemQuery,
-        Effect::GitRecord,
-        Effect::Network,
-    ]);
-    let kinds = select(vec![AccessKind::Read, AccessKind::List, AccessKind::Write]);
-    let touched = prop::collection::vec((kinds, select(vec!["a", "src/a.rs", "docs/a.md"])), 0..3);
-    let beside = prop::option::of(Just(command("ls", &[Effect::Inert])));
-    (words, effects, touched, any::<bool>(), beside).prop_map(
-        |(words, effect, touched, reaches, beside)| {
-            let mut facts = run(command(words, &[effect]));
-            for (kind, path) in touched {
-                facts = touching(facts, kind, path);
-            }
-            if reaches {
-                facts = reaching(facts, "example.com");
-            }
-            facts.commands.extend(beside);
-            facts
-        },
-    )
-}
-
 /// Nothing among these is allowed by itself: no write to scratch, no mere wrapper.
 fn any_more() -> impl Strategy<Value = More> {
     let paths: Vec<&str> = PATHS
@@ -135,14 +99,6 @@ fn any_more() -> impl Strategy<Value = More> {
     ]
 }
 
-fn runner(cases: u32) -> TestRunner {
-    TestRunner::new(ProptestConfig {
-        cases,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })
-}
-
 /// The user's rules, and the same with a suggestion taken into the file.
 fn policies(rules: &[&str], preset: Preset, suggestion: &Suggestion) -> (Policy, Policy) {
     let own = user_text(rules);
@@ -167,9 +123,9 @@ fn a_rule_for_a_command_allows_its_call_and_no_call_that_does_more() {
     let seen = Cell::new(0);
     // Neither other allow rules nor a preset that allows: they may cover what a sibling does more.
     let rules = subsequence(tightening_rules(), 0..4);
-    let presets = select(vec![Preset::Standard, Preset::Strict]);
-    let strategy = (any_call(), any_situation(), rules, presets, any_more());
-    let result = runner(3000).run(&strategy, |(facts, raw, rules, preset, more)| {
+    let presets = prop_oneof![3 => Just(Preset::Standard), 1 => Just(Preset::Strict)];
+    let strategy = (any_call(), mostly_asked(), rules, presets, any_more());
+    let result = runner(2000).run(&strategy, |(facts, raw, rules, preset, more)| {
         let situation = build(&facts.tool, &raw);
         for suggestion in offered(&facts, &situation, &rules, preset) {
             let (without, with) = policies(&rules, preset, &suggestion);
@@ -215,19 +171,37 @@ fn speaks_of(sentence: &str, path: &guardian_facts::PathFact) -> bool {
 #[test]
 fn a_rule_for_a_file_tool_allows_its_call_and_nothing_that_its_sentence_does_not_speak_of() {
     let seen = Cell::new(0);
+    let paths = vec![
+        "a",
+        "b",
+        "src/a.rs",
+        "src/b.rs",
+        "src/deep/c.rs",
+        "src/deep/d/e.rs",
+        "/srv/a",
+        "/srv/b",
+        "/srv/deep/c",
+        ".env",
+        "src/.env",
+        ".git/hooks/x",
+        "$S/a",
+        "~/.ssh/id_rsa",
+        "~/a",
+    ];
     let tools = vec!["Read", "Grep", "Glob", "Write", "Edit"];
     let strategy = (
         select(tools.clone()),
-        select(PATHS),
-        select(tools),
-        select(PATHS),
-        any_situation(),
-        any_rules(),
+        select(paths.clone()),
+        prop::option::weighted(0.3, select(tools)),
+        select(paths),
+        mostly_asked(),
+        subsequence(RULES.to_vec(), 0..2),
         any_preset(),
     );
-    let result = runner(4000).run(
+    let result = runner(3000).run(
         &strategy,
         |(tool, path, other_tool, other_path, raw, rules, preset)| {
+            let other_tool = other_tool.unwrap_or(tool);
             let facts = file_tool(tool, place(path));
             let situation = build(tool, &raw);
             for suggestion in offered(&facts, &situation, &rules, preset) {
