@@ -328,6 +328,26 @@ pub(crate) fn runner(cases: u32) -> TestRunner {
     })
 }
 
+/// Where no host of a network command is known it may be any, so that a deny rule about hosts asks.
+/// That is why a host that becomes known may loosen, which no other fact does.
+#[test]
+fn a_command_whose_host_is_not_known_might_reach_every_denied_one() {
+    let facts = run(command("git status", &[Effect::Network]));
+    let situation = situation("Bash", OperatingMode::Agent, PermissionMode::Auto);
+    let deny_host = tightening_rules()
+        .into_iter()
+        .find(|rule| rule.contains("deny-host"));
+    let policy = user_policy(deny_host.as_slice(), Preset::Standard);
+    for (host, expected) in [
+        (None, Decision::Ask),
+        (Some("example.com"), Decision::Allow),
+        (Some("evil.example"), Decision::Deny),
+    ] {
+        let facts = host.map_or(facts.clone(), |host| reaching(facts.clone(), host));
+        assert_eq!(decision(&facts, &situation, &policy), expected, "{host:?}");
+    }
+}
+
 /// Over calls that allow rules decide about; over arbitrary facts they hardly ever do.
 #[test]
 fn of_a_file_that_is_not_trusted_only_what_tightens_counts() {
@@ -417,7 +437,15 @@ proptest! {
                 source: if facts.commands.is_empty() { AccessSource::PathArgument } else { access.source },
                 ..access
             }),
-            2 => more.endpoints.push(endpoint),
+            // a host for a command of which none was known is no further one: it takes the place of
+            // "any host"
+            2 => {
+                let has_one = facts.endpoints.iter().any(|known| known.command == endpoint.command);
+                more.endpoints.push(guardian_facts::Endpoint {
+                    command: endpoint.command.filter(|_| has_one),
+                    ..endpoint
+                });
+            }
             _ => more.reading = Reading::Partial,
         }
         prop_assert!(decision(&more, &situation, &policy) >= decision(&facts, &situation, &policy));
