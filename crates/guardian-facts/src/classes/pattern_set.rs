@@ -277,7 +277,11 @@ fn last_literal(text: &Text) -> Option<Text> {
 
 fn last_plain(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("~/").unwrap_or(text);
-    let is_wild = |component: &str| component.contains(['*', '?', '[']);
+    let is_wild = |component: &str| {
+        component
+            .bytes()
+            .any(|byte| matches!(byte, b'*' | b'?' | b'['))
+    };
     rest.split('/')
         .rev()
         .find(|component| !component.is_empty() && !is_wild(component))

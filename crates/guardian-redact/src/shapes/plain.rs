@@ -74,12 +74,18 @@ fn string(value: &'static str) -> Option<(Text, &'static str)> {
         }
     }
     let inner = value.strip_prefix('"')?;
-    let mut escaped = false;
-    let end = inner.find(|c| {
-        let ends = c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    })?;
+    let mut end = inner.find('"')?;
+    // A quote after an odd number of backslashes is part of the text.
+    while inner[..end]
+        .bytes()
+        .rev()
+        .take_while(|byte| *byte == b'\\')
+        .count()
+        % 2
+        == 1
+    {
+        end += 1 + inner[end + 1..].find('"')?;
+    }
     let (text, rest) = (&inner[..end], &inner[end + 1..]);
     // An empty one before a quote may be the beginning of a text over several lines.
     if rest.starts_with('"') {
