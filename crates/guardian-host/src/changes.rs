@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::admission::{CallClass, Patience};
 use crate::blocking::blocking;
-use crate::error::HostError;
+use crate::error::{ErrorCode, HostError};
 use crate::gate::Passage;
 use crate::host::Host;
 use crate::sessions::random_id;
@@ -284,7 +284,7 @@ impl Host {
     /// others go on.
     ///
     /// # Errors
-    /// `SESSION_NOT_FOUND`, `INTERNAL`.
+    /// `SESSION_NOT_FOUND`, `NOT_FOUND` for a turn that the session never had, `INTERNAL`.
     pub async fn rollback_turn(
         self: &Arc<Self>,
         session_id: &str,
@@ -294,9 +294,18 @@ impl Host {
         self.own_session(session_id).await?;
         let id = SessionId::new(session_id).map_err(HostError::internal)?;
         let turn = turn_id.to_owned();
-        let snapshots = self
-            .with_store(move |store| store.snapshots_of_turn(&id, &turn))
+        let (snapshots, is_known) = self
+            .with_store(move |store| {
+                let snapshots = store.snapshots_of_turn(&id, &turn)?;
+                // Changes are kept longer than turns may be.
+                let is_known = !snapshots.is_empty() || store.knows_turn(&id, &turn)?;
+                Ok((snapshots, is_known))
+            })
             .await?;
+        if !is_known {
+            let message = format!("the session has no turn `{turn_id}`");
+            return Err(HostError::new(ErrorCode::NotFound, message));
+        }
         let mut reports = Vec::new();
         for snapshot in snapshots {
             reports.push(self.take_back(session_id, snapshot).await?);

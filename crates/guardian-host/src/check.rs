@@ -7,22 +7,24 @@ use std::sync::Arc;
 use guardian_facts::{Effects, Facts, RawArgs, Reading, RootPaths, ToolCall};
 use guardian_review::answer::word;
 use guardian_rules::{
-    Decision, OperatingMode, PermissionMode, Preset, SandboxState, Verdict, mode_refusal, tool_kind,
+    Decision, OperatingMode, PermissionMode, Preset, SandboxState, ToolKind, Verdict, mode_refusal,
+    tool_kind,
 };
 use guardian_store::{AuditEntry, AuditEvent, Durability, Store, StoreOptions};
-use guardian_tools::RealProbe;
+use guardian_tools::{RealProbe, ToolFailure};
 use serde_json::{Value, json};
 
 use crate::blocking::blocking;
 use crate::config::HostConfig;
 use crate::confinement::SandboxHere;
-use crate::control::{AGENT_RULE, AgentStanding};
+use crate::control::{AGENT_RULE, AgentStanding, ControlCall};
 use crate::delegates::DelegateRefusal;
 use crate::error::{ErrorCode, HostError};
 use crate::host::{Host, store_error};
 use crate::judge::{Caller, Judge, OverwriteState, Refused};
 use crate::outcome::ToolRequest;
 use crate::policies::{CheckPolicy, CheckedPolicy, Policies, PolicyInForce, PolicyLayer};
+use crate::sessions::SessionRuntime;
 use crate::{scratch, words};
 
 /// What would be decided about a call.
@@ -44,7 +46,8 @@ pub struct CheckReport {
     pub reading: &'static str,
     /// `known` or `opaque`.
     pub effects: &'static str,
-    /// Code of SPEC §17, when the call would end with one before any decision.
+    /// Code of SPEC §17, when the call would end with one before anybody is asked: before any
+    /// decision (then the decision here is `deny`), or because its target cannot be worked on.
     pub error_code: Option<String>,
     /// The facts in their versioned form, where they were asked for.
     pub facts: Option<Value>,
@@ -107,6 +110,13 @@ impl CheckReport {
             error_code: Some(code.as_str().to_owned()),
             facts: None,
         }
+    }
+
+    /// The same, for a call that ends with a failure before anybody is asked.
+    fn ended_by(mut self, failure: &ToolFailure) -> Self {
+        self.reasons.push(failure.message.clone());
+        self.error_code = Some(failure.code.as_str().to_owned());
+        self
     }
 
     /// The report as `guardian check --json` prints it.
@@ -207,7 +217,15 @@ impl Host {
                 here: None,
                 facts: FactsShown::Yes,
             };
-            by.check(&tool, &request.args, &overwrite)
+            let report = by.check(&tool, &request.args, &overwrite);
+            if report.decision == "allow" || report.error_code.is_some() {
+                return report;
+            }
+            // Nobody is asked about a call that cannot run.
+            match host.ends_before_asking(&runtime, &by, &tool, &request.args) {
+                Some(failure) => report.ended_by(&failure),
+                None => report,
+            }
         })
         .await
         .map_err(|_| HostError::internal("the call could not be analysed"))?;
@@ -215,6 +233,42 @@ impl Host {
             Some(reason) => report.asked_by(AGENT_RULE, reason),
             None => report,
         })
+    }
+}
+
+impl Host {
+    /// The failure with which the gate ends a call of a file tool before it asks anybody. Looks
+    /// at the target as [`Host::execute`] does; changes nothing. Blocking.
+    fn ends_before_asking(
+        self: &Arc<Self>,
+        runtime: &Arc<SessionRuntime>,
+        by: &By<'_>,
+        tool: &str,
+        args: &Value,
+    ) -> Option<ToolFailure> {
+        let call = ToolCall {
+            tool: tool.to_owned(),
+            args: RawArgs::new(args.as_object()?.clone()),
+        };
+        let roots = &by.caller.roots;
+        let extraction = self.judge.extract(&call, roots, &self.probe).ok()?;
+        let denied = by.decide(&extraction.facts, OverwriteState::NONE).decision == Decision::Deny;
+        if denied || ControlCall::of(&extraction.input).is_some() {
+            return None;
+        }
+        let looked = runtime
+            .roots(roots)
+            .and_then(|roots| guardian_tools::bind(extraction.input, &extraction.facts, &roots))
+            .and_then(|bound| {
+                if let Some(failure) = bound.known_unusable() {
+                    return Err(failure.clone());
+                }
+                if tool_kind(tool) == ToolKind::Change {
+                    self.preview_now(runtime, roots, &bound)?;
+                }
+                bound.binding().map(drop)
+            });
+        looked.err()
     }
 }
 

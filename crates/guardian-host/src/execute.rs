@@ -175,6 +175,27 @@ impl Host {
         }
     }
 
+    /// [`Self::preview_change`] for a call that is only judged. Blocking.
+    pub(crate) fn preview_now(
+        self: &Arc<Self>,
+        runtime: &Arc<SessionRuntime>,
+        roots: &RootPaths,
+        bound: &BoundInput,
+    ) -> Result<Option<ChangePreview>, ToolFailure> {
+        preview(
+            bound,
+            &ToolContext {
+                limits: &FileLimits::spec(),
+                cancel: &guardian_tools::NeverCancelled,
+                deadline: Some(Instant::now() + FILE_TOOL_TIMEOUT),
+                tags: runtime.as_ref(),
+                snapshots: None,
+                hidden: &ClassesHidden::new(self.judge.classes(), roots),
+                vision: self.vision(),
+            },
+        )
+    }
+
     async fn run_command(
         self: &Arc<Self>,
         passage: &mut Passage,

@@ -328,6 +328,18 @@ impl Store {
         self.read(|connection| user_messages_of(connection, session, limit))
     }
 
+    /// The session has, or had, a turn of this id.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn knows_turn(&self, session: &SessionId, turn: &str) -> Result<bool, StoreError> {
+        self.read(|connection| {
+            let mut statement = connection
+                .prepare_cached("SELECT 1 FROM turns WHERE session_id = ?1 AND id = ?2")?;
+            Ok(statement.exists([session.as_str(), turn])?)
+        })
+    }
+
     /// The running turn of a session.
     ///
     /// # Errors

@@ -122,10 +122,21 @@ pub(crate) fn globs(
     };
     let ignores = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(ignores.path(), DEFAULTS).unwrap();
+    // An fd of before 8.7 has ignore files count only in a repository, and does not know the flag.
+    let everywhere = Command::new(fd)
+        .args(["--no-require-git", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
     let arguments = [
         "-j2",
         "--hidden",
-        "--no-require-git",
+        if everywhere {
+            "--no-require-git"
+        } else {
+            "--no-follow"
+        },
         "--type",
         "f",
         "--glob",

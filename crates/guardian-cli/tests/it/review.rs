@@ -123,6 +123,15 @@ fn changes_are_listed_and_shown() {
 }
 
 #[test]
+fn a_turn_that_never_was_is_no_success() {
+    let world = World::new();
+    changed(&world);
+    let output = review(&world, &["rollback-turn", "t-nope"]);
+    check(&output, 2, &["no turn `t-nope`"]);
+    assert_eq!(changes(&world).len(), 3);
+}
+
+#[test]
 fn a_diff_has_colours_when_it_is_asked_for() {
     let world = World::new();
     changed(&world);

@@ -175,7 +175,10 @@ async fn check_evaluate_and_execute_agree() {
         if !matches!(code, Some("TOOL_NOT_FOUND" | "PLAN_NOT_ACTIVE")) {
             let checked = checker.check(&tool, &args);
             assert_eq!(checked.decision, evaluated.decision, "{what}");
-            assert_eq!(checked.error_code, evaluated.error_code, "{what}");
+            // A check opens no target: that a call would end there it cannot say.
+            if evaluated.decision == "deny" || checked.error_code.is_some() {
+                assert_eq!(checked.error_code, evaluated.error_code, "{what}");
+            }
         }
         let outcome = host.execute(request()).await.unwrap();
         let cause = outcome.content["cause"].as_str();

@@ -118,3 +118,42 @@ async fn under_auto_a_write_that_will_fail_is_not_asked_about_for_what_it_would_
     assert_eq!(outcome.error_code, Some(ErrorCode::InvalidArgument));
     host.shutdown().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_evaluation_says_how_a_call_ends_that_nobody_would_be_asked_about() {
+    let fixture = ProjectFixture::new().unwrap();
+    fixture.write("a.txt", "one\n").unwrap();
+    std::fs::remove_file(fixture.workspace().join(".env")).unwrap();
+    let host = host(&fixture, SessionPermissionMode::Ask, Arc::new(NoEvents)).await;
+    assert!(call(&host, "0", "Read", json!({"path": "a.txt"})).await.ok);
+    for (id, tool, args) in [
+        ("1", "Read", json!({"path": ".env"})),
+        (
+            "2",
+            "Edit",
+            json!({"path": "a.txt", "old_string": "two", "new_string": "x"}),
+        ),
+        (
+            "3",
+            "Edit",
+            json!({"path": ".", "old_string": "two", "new_string": "x"}),
+        ),
+        ("4", "Write", json!({"path": "/dev/null", "content": "x"})),
+    ] {
+        let request = ToolRequest::new("s", id, tool, args.clone());
+        let report = host.evaluate(request).await.unwrap();
+        let executed = call(&host, id, tool, args).await;
+        let code = executed.error_code.map(|code| code.as_str().to_owned());
+        assert!(
+            code.is_some() && report.error_code == code,
+            "{tool}: {report:?} {executed:?}"
+        );
+    }
+    // What can run is asked about in both.
+    let edit = json!({"path": "a.txt", "old_string": "one", "new_string": "x"});
+    let report = host
+        .evaluate(ToolRequest::new("s", "5", "Edit", edit))
+        .await
+        .unwrap();
+    assert_eq!((report.decision.as_str(), report.error_code), ("ask", None));
+}
