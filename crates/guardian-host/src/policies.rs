@@ -131,15 +131,7 @@ impl Policies {
     }
 
     fn check_managed(&self) -> Result<(), HostError> {
-        let file = &self.reader.places.managed;
-        file::check_managed(file).map_err(|reason| {
-            let message = format!(
-                "the managed policy `{}` cannot be used: {reason}; \
-                 `chown root` and `chmod go-w` it",
-                file.display()
-            );
-            HostError::new(ErrorCode::PolicyInvalid, message)
-        })
+        check_managed_owner(&self.reader.places.managed)
     }
 
     /// A file named on the command line must load: it is what is being tried.
@@ -315,6 +307,20 @@ pub fn check_policy_text(
     home: &Path,
 ) -> Result<(), PolicyErrors> {
     layers::check_text(&Judge::builtin(), layer, file, text, workspace, home)
+}
+
+/// The administrator's file is one that nobody else can write, or there is none: otherwise nothing
+/// starts (SPEC §7.2).
+///
+/// # Errors
+/// `POLICY_INVALID` with the reason and what to do.
+pub fn check_managed_owner(file: &Path) -> Result<(), HostError> {
+    file::check_managed(file).map_err(|reason| {
+        invalid(format!(
+            "the managed policy `{}` cannot be used: {reason}; `chown root` and `chmod go-w` it",
+            file.display()
+        ))
+    })
 }
 
 /// Reads a policy file as the host would: bounded, and never blocking on what is no file.

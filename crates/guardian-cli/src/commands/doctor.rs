@@ -1,6 +1,6 @@
 //! `guardian doctor`: is everything guardian needs in place on this machine?
 
-use guardian_host::policies::{check_policy_text, read_policy_file};
+use guardian_host::policies::{check_managed_owner, check_policy_text, read_policy_file};
 use guardian_host::rules::Layer;
 use guardian_host::store::{SandboxSetting, Store};
 use guardian_host::{
@@ -106,7 +106,7 @@ fn record(places: &Places) -> Finding {
     }
 }
 
-/// The user's and the administrator's policy file.
+/// The user's and the administrator's policy file, as a start would find them.
 fn policy(places: &Places) -> Finding {
     let what = "policy";
     let user = places.config_dir.join("policy.toml");
@@ -119,7 +119,11 @@ fn policy(places: &Places) -> Finding {
         if file.symlink_metadata().is_err() {
             continue;
         }
-        let problem = match read_policy_file(file) {
+        let owned = match layer {
+            Layer::Managed => check_managed_owner(file),
+            _ => Ok(()),
+        };
+        let problem = match owned.and_then(|()| read_policy_file(file)) {
             Ok(text) => check_policy_text(layer, file, &text, None, &places.home)
                 .err()
                 .map(|errors| errors.to_string()),
@@ -249,5 +253,35 @@ fn terminal() -> Finding {
         what: "terminal",
         ok: true,
         text: text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_managed_file_that_others_may_write_is_a_finding() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        let places = Places {
+            data_dir: at("data"),
+            config_dir: at("config"),
+            managed_policy: at("policy.toml"),
+            home: at("home"),
+            executables: Vec::new(),
+        };
+        assert!(policy(&places).ok, "no file at all");
+        std::fs::write(&places.managed_policy, "version = 1\n").unwrap();
+        let everybody = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(&places.managed_policy, everybody).unwrap();
+        let found = policy(&places);
+        assert!(
+            !found.ok && found.text.contains("chmod go-w"),
+            "{}",
+            found.text
+        );
     }
 }
