@@ -62,12 +62,7 @@ pub(crate) fn shell(
         // Of bash `-p` takes less from outside, and these change what patterns match. Other shells
         // read a file where bash has the value of `-O`.
         let has = |flag: &str| used.flag.names.iter().any(|name| name == flag);
-        let is_harmless = |value: &Word| {
-            matches!(
-                value.as_literal(),
-                Some("extglob" | "nullglob" | "failglob")
-            )
-        };
+        let is_harmless = |value: &Word| matches!(value.as_literal(), Some("extglob" | "failglob"));
         let patterns = has("-O") && !(is_bash && used.values.iter().all(is_harmless));
         let privileged = has("-p") && !is_bash;
         if changes || option_changes || patterns || privileged {

@@ -180,11 +180,7 @@ impl<'e> Scanner<'e, '_> {
     fn is_no_flag(&self, word: &Word) -> bool {
         let begins_with_integer = matches!(
             word.parts.first(),
-            Some(WordPart::Unknown {
-                integer: true,
-                may_split: false,
-                ..
-            })
+            Some(WordPart::Unknown { integer: true, .. })
         );
         let is_digit_flag = |name: &String| {
             name.trim_start_matches(['-', '+'])

@@ -58,12 +58,18 @@ pub(crate) fn test(
         // `[ $x ]`: the unknown words may be an operator; at worst `-v a[$(…)]` with the rest.
         let splits_into_operator = args
             .iter()
-            .filter(|word| word.as_literal().is_none())
+            .filter(|word| word.as_literal().is_none() && !is_number(word))
             .any(|word| word.parts.len() == 1 && word.may_split() && !is_glob(word));
         if splits_into_operator {
             judgement.make_opaque("unknown-operator", "an unquoted word may bring an operator");
         }
     }
+}
+
+/// A number, or nothing.
+fn is_number(word: &Word) -> bool {
+    let mut parts = word.parts.iter();
+    parts.all(|part| matches!(part, WordPart::Unknown { integer: true, .. }))
 }
 
 fn is_glob(word: &Word) -> bool {

@@ -29,6 +29,7 @@ const EVALUATED: [&str; 14] = [
 impl Reader<'_> {
     /// Gives a variable a value, with what follows from its name.
     pub(super) fn assign(&mut self, name: &str, value: Value, span: Span, state: &mut State) {
+        let value = self.unless_arithmetic_fails(name, value, state);
         let text = match &value {
             Value::Scalar(text) => Some(text.to_vec()),
             Value::Unset => Some(Text::new()),
@@ -167,6 +168,44 @@ impl Reader<'_> {
             (_, value) => value,
         };
         state.set(name, value);
+    }
+
+    /// Arithmetic may end in an error (`y=/x; : $((y++))`, `$((1/0))`), and then the variable keeps
+    /// what it had.
+    fn unless_arithmetic_fails(&self, name: &str, value: Value, state: &State) -> Value {
+        let Value::Scalar(text) = &value else {
+            return value;
+        };
+        let computed = text.iter().any(|part| {
+            matches!(part, Part::Unknown { written, kind: Kind::Integer, .. }
+                if written.starts_with("$((")
+                    || written.starts_with("$[")
+                    || written.strip_prefix('$') == Some(name))
+        });
+        if !computed {
+            return value;
+        }
+        let old = match state.get(name) {
+            Some(Value::Scalar(old)) => old.to_vec(),
+            Some(Value::Unset) => Text::new(),
+            Some(Value::Array(_) | Value::Associative) => {
+                vec![values::unknown(&format!("${name}"), Kind::Any)]
+            }
+            // Of the environment's own only places are known.
+            None => match self.variable(name, state) {
+                known if values::as_literal(&known).is_some() => known,
+                _ => Text::new(),
+            },
+        };
+        if old.is_empty() || values::is_number(&old) {
+            return value;
+        }
+        let kind = match values::worst(&old) {
+            _ if values::spells_code(&old) => Kind::Any,
+            Some(kind) => kind.max(Kind::Benign),
+            None => Kind::Benign,
+        };
+        Value::Scalar(Rc::new(vec![values::unknown(&format!("${name}"), kind)]))
     }
 
     /// Something was assigned to a variable that may keep its value, or change what it is given.

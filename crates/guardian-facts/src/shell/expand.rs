@@ -95,6 +95,27 @@ impl Reader<'_> {
         fields.pop().unwrap_or_default()
     }
 
+    /// Expands `name=value` as an argument of a declaring builtin: what stands behind the `=` is
+    /// expanded as in an assignment, a tilde in front of it included.
+    pub(super) fn declared(&mut self, word: &[Piece], state: &mut State) -> Text {
+        let Some((Piece::Text(text), others)) = word.split_first() else {
+            return self.value(word, state);
+        };
+        let Some((name, rest)) = text.split_once('=') else {
+            return self.value(word, state);
+        };
+        let mut behind = Vec::with_capacity(word.len());
+        if !rest.is_empty() {
+            behind.push(Piece::Text(rest.to_owned()));
+        }
+        behind.extend(others.iter().cloned());
+        let mut field = values::literal(&format!("{name}="));
+        for part in self.value(&behind, state) {
+            push(&mut field, part);
+        }
+        field
+    }
+
     /// Expands what stands inside double quotes.
     pub(super) fn quoted(&mut self, pieces: &[Piece], state: &mut State) -> Text {
         let wrapped = [Piece::Double(pieces.to_vec())];
@@ -324,9 +345,16 @@ impl Reader<'_> {
                 Part::Unknown {
                     written,
                     kind: Kind::Integer,
-                    ..
+                    may_be_empty,
+                    may_split,
                 } if !state.splits_unknown => {
-                    fields.push(unknown(&written, Kind::Integer));
+                    // No number is split, but where there is none the word vanishes.
+                    fields.push(Part::Unknown {
+                        written,
+                        kind: Kind::Integer,
+                        may_be_empty,
+                        may_split: may_split || may_be_empty,
+                    });
                 }
                 Part::Unknown {
                     written,

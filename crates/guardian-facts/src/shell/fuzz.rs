@@ -130,7 +130,7 @@ fn each_text(mut run: impl FnMut(&str)) {
             .and_then(|text| text.parse().ok())
             .unwrap_or(otherwise)
     };
-    let rounds = number("GUARDIAN_FUZZ_ROUNDS", 600);
+    let rounds = number("GUARDIAN_FUZZ_ROUNDS", 150);
     let mut random =
         Random(number("GUARDIAN_FUZZ_SEED", 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut corpus: Vec<String> = TEXTS

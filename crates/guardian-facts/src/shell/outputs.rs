@@ -237,8 +237,17 @@ impl Reader<'_> {
                 Part::Temporary => return None,
                 Part::Unknown {
                     kind: Kind::Integer,
+                    may_be_empty,
                     ..
-                } => pattern.push('*'),
+                } => {
+                    // `$(wc -l < none)/etc` is `/etc`.
+                    let vanishes = matches!(text.get(at + 1), Some(Part::Literal(next))
+                        if *may_be_empty && next.starts_with('/'));
+                    if vanishes {
+                        return None;
+                    }
+                    pattern.push('*');
+                }
                 Part::Unknown { written, .. } => match self.bound_of(written)? {
                     Bound::Glob(text) => {
                         pattern.push_str(text);

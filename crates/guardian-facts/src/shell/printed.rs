@@ -94,7 +94,13 @@ pub(super) fn printed(
             Some(lines) => Part::Literal(lines),
             None => general(kind),
         },
-        Some(words) if prints_integer(words, fact, piped) => general(Kind::Integer),
+        Some(words) if prints_integer(words, fact, piped) => Part::Unknown {
+            written: written.to_owned(),
+            kind: Kind::Integer,
+            // The file may not be there, and then nothing counts.
+            may_be_empty: fact.redirects.iter().any(|redirect| !redirect.inert),
+            may_split: false,
+        },
         _ => general(kind),
     }
 }

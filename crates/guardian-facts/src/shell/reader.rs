@@ -126,6 +126,8 @@ pub(super) struct Reader<'a> {
     pub(super) processes: BTreeMap<String, Option<String>>,
     /// The commands whose output process substitutions are, by their written text.
     pub(super) feeders: BTreeMap<String, usize>,
+    /// `shopt -s nullglob` may be on: a pattern without a match vanishes.
+    pub(super) nullglob: bool,
     /// `shopt -s globstar` may be on.
     pub(super) globstar: bool,
     /// Directories outside the roots that patterns made the shell list, by pattern, with the number
@@ -183,6 +185,7 @@ impl<'a> Reader<'a> {
             processes: BTreeMap::new(),
             feeders: BTreeMap::new(),
             mixed: BTreeSet::new(),
+            nullglob: false,
             globstar: false,
             listings: BTreeMap::new(),
             own_input: BTreeMap::new(),

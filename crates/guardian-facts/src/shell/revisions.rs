@@ -11,6 +11,8 @@ use crate::command::{Invocation, Judgement, Word, WordPart};
 
 /// What a printed name is judged as.
 const STAND_IN: &str = "HEAD";
+/// Patterns that may vanish one by one.
+const MAX_GLOBS: usize = 3;
 /// Ways to read a command line that are judged.
 const MAX_WAYS: usize = 27;
 
@@ -174,6 +176,43 @@ impl Reader<'_> {
     /// Asks the catalogue about a command line; of `git` with words that stand for revisions, about
     /// all that it may become.
     pub(super) fn judgement(&self, invocation: &Invocation<'_>) -> Judgement {
+        let judgement = self.judgement_of_words(invocation);
+        let is_glob = |word: &Word| {
+            let mut parts = word.parts.iter();
+            parts.any(|part| matches!(part, WordPart::Glob(_)))
+        };
+        let globs = invocation.args.iter().filter(|word| is_glob(word)).count();
+        if !self.nullglob || globs == 0 {
+            return judgement;
+        }
+        // Each pattern may vanish.
+        let mut all = judgement;
+        if globs > MAX_GLOBS {
+            all.make_opaque("nullglob", "which of its words vanish is not known");
+        }
+        for left_out in 1..1_usize << globs.min(MAX_GLOBS) {
+            let mut seen = 0;
+            let args: Vec<Word> = invocation
+                .args
+                .iter()
+                .filter(|word| {
+                    if !is_glob(word) {
+                        return true;
+                    }
+                    seen += 1;
+                    seen > MAX_GLOBS || left_out & (1 << (seen - 1)) == 0
+                })
+                .cloned()
+                .collect();
+            all = all.or(self.judgement_of_words(&Invocation {
+                args: &args,
+                ..invocation.clone()
+            }));
+        }
+        all
+    }
+
+    fn judgement_of_words(&self, invocation: &Invocation<'_>) -> Judgement {
         let catalogue = self.cx.catalogue;
         let is_open = |word: &Word| word.as_literal().is_none();
         let ways = match invocation.name {

@@ -58,7 +58,7 @@ impl Reader<'_> {
                 ArgumentNode::Word(word) => {
                     let value = declaring && is_assignment_word(word);
                     if value && word.braces.is_none() {
-                        argv.push(self.value(&word.pieces, &mut state));
+                        argv.push(self.declared(&word.pieces, &mut state));
                     } else {
                         argv.extend(self.fields(word, &mut state));
                     }

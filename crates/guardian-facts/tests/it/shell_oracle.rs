@@ -47,7 +47,10 @@ fn words_fit(words: &[Word], args: &[String]) -> bool {
         return args.is_empty();
     };
     if word.may_split() {
-        let least = usize::from(!word.literal_prefix().is_empty());
+        // A pattern vanishes under `nullglob`.
+        let is_glob = |part: &WordPart| matches!(part, WordPart::Glob(_));
+        let least =
+            usize::from(!word.literal_prefix().is_empty() && !word.parts.iter().any(is_glob));
         return (least..=args.len()).any(|count| {
             let head = args
                 .first()
@@ -90,7 +93,12 @@ fn part_fits(part: &WordPart, text: &str) -> bool {
         } => {
             let digits = text.strip_prefix('-').unwrap_or(text);
             let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-            (!integer || whole) && (*may_be_empty || *may_split || !text.is_empty())
+            let may_be_nothing = *may_be_empty || *may_split;
+            if text.is_empty() {
+                may_be_nothing
+            } else {
+                !integer || whole
+            }
         }
         WordPart::Literal(known) => known == text,
         WordPart::Glob(_) | WordPart::TemporaryPath => true,

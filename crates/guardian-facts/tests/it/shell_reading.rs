@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use guardian_facts::{Access, Effect, Effects, Facts, Reading, Scope, Target};
+use guardian_facts::{Access, AccessKind, Effect, Effects, Facts, Reading, Scope, Target};
 use proptest::prelude::*;
 
 use crate::support::Machine;
@@ -198,6 +198,22 @@ fn the_working_directory_is_followed() {
     );
     touches("cd \"$X\"; rm -rf x", &["Delete unknown x/**"]);
     touches("cd; rm x", &["Delete /home/dev/x"]);
+}
+
+#[test]
+fn a_pattern_may_vanish_under_nullglob() {
+    let writes = |text: &str| {
+        let facts = Machine::new().read(text);
+        let envrc = |access: &&Access| {
+            access.kind == AccessKind::Write
+                && access
+                    .exact()
+                    .is_some_and(|path| path.path.ends_with(".envrc"))
+        };
+        facts.accesses.iter().filter(envrc).count()
+    };
+    assert_eq!(writes("cp README.md .envrc zz*"), 0);
+    assert_eq!(writes("shopt -s nullglob; cp README.md .envrc zz*"), 1);
 }
 
 #[test]

@@ -115,6 +115,30 @@ fn elements_of_arrays_are_followed() {
 }
 
 #[test]
+fn values_that_may_not_be_what_they_seem_are_not_trusted() {
+    asked(&[
+        // a tilde behind the `=` of a declaration is the home directory
+        "export D=~; cat $D/notes.txt",
+        "declare D=~; cat \"$D/notes.txt\"",
+        "readonly D=~; cd $D; cat notes.txt",
+        // arithmetic that fails leaves the variable alone
+        "y=/etc/hosts\n: $((y++))\ncat $y",
+        "y=/etc/hosts\ny=$((1/0))\ncat $y",
+        "HOME=$((1/0))\ncat $HOME/notes.txt",
+        // a file that is not there is not counted
+        "cat \"$(wc -l < none)/etc/hosts\"",
+        "n=$(grep -c x < none); cat $n/etc/hosts",
+    ]);
+    free(&[
+        "export D=src; ls $D",
+        "n=$(wc -l < README.md); if [ $n -gt 5 ]; then echo big; fi",
+        "i=0; i=$((i+1)); echo $i; ls src/$i",
+        "count=0; for f in src/*.rs; do ((count++)); done; echo $count",
+        "shopt -s nullglob; for f in src/*.rs; do wc -l \"$f\"; done",
+    ]);
+}
+
+#[test]
 fn patterns_of_other_kinds_are_patterns() {
     free(&[
         "shopt -s globstar; ls **/*.rs",

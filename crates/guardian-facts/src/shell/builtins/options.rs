@@ -105,12 +105,13 @@ impl Reader<'_> {
         for word in call.argv.iter().skip(1) {
             match values::as_literal(word) {
                 Some(
-                    "-s" | "-u" | "-q" | "-p" | "extglob" | "nullglob" | "failglob" | "nocasematch"
+                    "-s" | "-u" | "-q" | "-p" | "extglob" | "failglob" | "nocasematch"
                     | "inherit_errexit" | "globasciiranges" | "huponexit" | "checkwinsize"
                     | "cmdhist" | "histappend" | "login_shell",
                 ) => {}
                 Some("lastpipe") => state.lastpipe = true,
                 Some("globstar") => self.globstar = true,
+                Some("nullglob") => self.nullglob = true,
                 _ => self.partial_at(
                     call.span,
                     "shell-options",

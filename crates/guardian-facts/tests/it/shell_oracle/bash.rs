@@ -34,7 +34,7 @@ impl Bash {
         let stub = directory.path().join("stub");
         // One log file per process: bash writes a file line by line, so the members of a pipeline
         // would write into each other's records.
-        let script = "#!/bin/bash\nprintf '%s\\037' \"$PWD\" \"${0##*/}\" \"$@\" $'\\036' >>\"$ORACLE_LOG/$$\"\necho \"out ${0##*/}\"\n[[ ${0##*/} != no* ]]\n";
+        let script = "#!/bin/bash\nprintf '%s\\037' \"$PWD\" \"${0##*/}\" \"$@\" $'\\036' >>\"$ORACLE_LOG/$$\"\nif [[ ${0##*/} == git && $* == 'rev-parse --show-toplevel' ]]; then echo \"$HOME/proj\"; else echo \"out ${0##*/}\"; fi\n[[ ${0##*/} != no* ]]\n";
         std::fs::write(&stub, script).unwrap();
         std::fs::set_permissions(&stub, PermissionsExt::from_mode(0o755)).unwrap();
         for name in STUBS {
@@ -58,6 +58,8 @@ impl Bash {
         let inner = home.join("proj");
         std::fs::create_dir_all(inner.join("src/sub")).unwrap();
         std::fs::create_dir_all(inner.join("docs")).unwrap();
+        let scratch = work.path().join("scratch");
+        std::fs::create_dir(&scratch).unwrap();
         std::fs::write(inner.join("data.txt"), "one two\nthree\n").unwrap();
         Command::new("/usr/bin/timeout")
             .args([
@@ -74,8 +76,8 @@ impl Bash {
             .env("PATH", self.directory.path().join("bin"))
             .env("HOME", &home)
             .env("ORACLE_LOG", &logs)
-            .env("PI_SCRATCH_DIR", "/data/scratch/s1")
-            .env("GUARDIAN_SCRATCH_DIR", "/data/scratch/s1")
+            .env("PI_SCRATCH_DIR", &scratch)
+            .env("GUARDIAN_SCRATCH_DIR", &scratch)
             .env("LC_ALL", "C.UTF-8")
             .current_dir(&inner)
             .stdin(Stdio::null())
@@ -87,7 +89,10 @@ impl Bash {
             .unwrap()
             .flat_map(|entry| {
                 let log = std::fs::read(entry.unwrap().path()).unwrap();
-                records(&String::from_utf8_lossy(&log).replace(home.to_str().unwrap(), "/home/dev"))
+                let log = String::from_utf8_lossy(&log)
+                    .replace(home.to_str().unwrap(), "/home/dev")
+                    .replace(scratch.to_str().unwrap(), "/data/scratch/s1");
+                records(&log)
             })
             .collect()
     }
