@@ -33,7 +33,7 @@ impl From<ExitCode> for std::process::ExitCode {
 pub(crate) const EXIT_CODES: &str = "Exit codes:
   0   done (check: allow)
   1   guardian could not do its work
-  2   wrong usage
+  2   wrong usage, or what it names is not there
   10  check: a reviewer would be asked
   11  denied
   12  the tool ran and failed

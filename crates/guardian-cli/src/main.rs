@@ -15,6 +15,7 @@ mod terminal;
 mod transcripts;
 
 use clap::Parser;
+use guardian_host::ErrorCode;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::ExitCode;
@@ -51,7 +52,13 @@ fn main() -> std::process::ExitCode {
     };
     code.unwrap_or_else(|error| {
         output::complain(&error);
-        ExitCode::Broken
+        match error.code {
+            // What the command line names is not there, or is no name.
+            ErrorCode::NotFound | ErrorCode::SessionNotFound | ErrorCode::InvalidParams => {
+                ExitCode::Usage
+            }
+            _ => ExitCode::Broken,
+        }
     })
     .into()
 }

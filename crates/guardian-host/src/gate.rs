@@ -303,7 +303,7 @@ impl Host {
                 claimed = arrival.claim(&path) => claimed,
                 () = passage.in_flight.cancel.cancelled() => return Err(aborted(passage).into()),
             };
-            if claimed == Claimed::AfterWaiting {
+            if claimed == Claimed::AfterOthers {
                 extraction = self.extract(passage, call).await?;
                 // Whoever held the path may have made it lead elsewhere.
                 if changed_path(&extraction.facts).as_deref() != Some(path.as_path()) {

@@ -22,6 +22,8 @@ struct SessionOrder {
 #[derive(Default)]
 struct State {
     next: u64,
+    /// How many mutations with a path have left.
+    left: u64,
     sessions: HashMap<String, SessionOrder>,
 }
 
@@ -40,6 +42,8 @@ pub struct Arrival {
     order: PathOrder,
     session: String,
     ticket: u64,
+    /// [`State::left`] when it arrived.
+    left_before: u64,
     path: Option<PathBuf>,
 }
 
@@ -60,6 +64,7 @@ impl PathOrder {
             order: self.clone(),
             session: session.to_owned(),
             ticket,
+            left_before: state.left,
             path: None,
         }
     }
@@ -69,13 +74,13 @@ impl PathOrder {
     }
 }
 
-/// Did a claim have to wait for another mutation of its path?
+/// May another mutation have changed the path since the claiming one arrived?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claimed {
     /// No: what was extracted still stands.
     AtOnce,
-    /// Yes: the path may have changed meanwhile; extract again.
-    AfterWaiting,
+    /// Yes, whether the claim waited for it or it left while this one was extracted; extract again.
+    AfterOthers,
 }
 
 impl Arrival {
@@ -86,9 +91,14 @@ impl Arrival {
             let changed = Arc::clone(&self.order.0);
             let changed = changed.changed.notified();
             if self.try_claim(path) {
-                return claimed;
+                let left = self.order.lock().left;
+                return if left == self.left_before {
+                    claimed
+                } else {
+                    Claimed::AfterOthers
+                };
             }
-            claimed = Claimed::AfterWaiting;
+            claimed = Claimed::AfterOthers;
             changed.await;
         }
     }
@@ -123,6 +133,7 @@ impl Arrival {
 impl Drop for Arrival {
     fn drop(&mut self) {
         let mut state = self.order.lock();
+        state.left += u64::from(self.path.is_some());
         if let Some(session) = state.sessions.get_mut(&self.session) {
             session.unclaimed.remove(&self.ticket);
             if let Some(path) = &self.path
@@ -161,6 +172,19 @@ mod tests {
         assert!(!is_ready(&mut second, "/a").await);
         drop(first);
         assert!(is_ready(&mut second, "/a").await);
+    }
+
+    #[tokio::test]
+    async fn one_that_left_before_the_claim_counts_like_one_that_was_waited_for() {
+        let order = PathOrder::default();
+        let (mut first, mut second) = (order.arrive("s"), order.arrive("s"));
+        assert_eq!(first.claim(Path::new("/a")).await, Claimed::AtOnce);
+        // The second is being extracted while the first one changes the file and leaves.
+        drop(first);
+        assert_eq!(second.claim(Path::new("/a")).await, Claimed::AfterOthers);
+        drop(second);
+        let mut third = order.arrive("s");
+        assert_eq!(third.claim(Path::new("/a")).await, Claimed::AtOnce);
     }
 
     #[tokio::test]

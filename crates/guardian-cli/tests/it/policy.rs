@@ -366,7 +366,7 @@ fn replay_decides_recorded_sessions_by_one_policy_or_two() {
     assert_eq!(value["all"]["calls"], 7);
     assert_eq!(value["movedTranscripts"], 1);
     let none = shell.run(&["replay", "/nowhere.jsonl"]);
-    assert!(none.ends_with("exit 1"), "{none}");
+    assert!(none.ends_with("exit 2"), "{none}");
 }
 
 #[test]
