@@ -278,7 +278,8 @@ impl PathProbe for MemoryProbe {
         };
         let entries: Vec<_> = self
             .nodes
-            .iter()
+            .range(resolved.path.clone()..)
+            .take_while(|(path, _)| path.starts_with(&resolved.path))
             .filter(|(path, _)| path.parent() == Some(&resolved.path))
             .take(max.saturating_add(1))
             .collect();

@@ -650,7 +650,7 @@ impl Reader<'_> {
                 format!("it runs the file `{shown}` in this shell"),
             );
             state.forget();
-            state.environment.taint("a file ran in this shell");
+            state.environment.taint_by_code("a file ran in this shell");
             // What it defines may stand behind any name.
             self.partial_at(
                 call.span,

@@ -35,6 +35,15 @@ pub(super) enum Inherited {
     Cleared,
 }
 
+/// Why programs may not be what their names say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Taint {
+    pub(super) reason: Rc<str>,
+    /// Code ran in this shell that may have done it (`source x`). That code is a fact of its own,
+    /// and whoever allows it allows what it does; a changed variable is nobody's.
+    pub(super) by_code: bool,
+}
+
 /// What the text has done to the environment.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Environment {
@@ -48,7 +57,7 @@ pub(super) struct Environment {
     pub(super) exports_all: bool,
     pub(super) inherited: Inherited,
     /// Why programs that are started from here on may not be what their names say.
-    pub(super) tainted: Option<Rc<str>>,
+    pub(super) tainted: Option<Taint>,
     /// Why they may read other settings than the session's.
     pub(super) unsettled: Option<Rc<str>>,
 }
@@ -69,7 +78,20 @@ impl Environment {
 
     /// Programs may not be what their names say from here on.
     pub(super) fn taint(&mut self, reason: impl Into<String>) {
-        self.tainted = Some(Rc::from(reason.into()));
+        self.tainted = Some(Taint {
+            reason: Rc::from(reason.into()),
+            by_code: false,
+        });
+    }
+
+    /// The same, because code ran in this shell that is a fact of its own.
+    pub(super) fn taint_by_code(&mut self, reason: impl Into<String>) {
+        if self.tainted.is_none() {
+            self.tainted = Some(Taint {
+                reason: Rc::from(reason.into()),
+                by_code: true,
+            });
+        }
     }
 
     /// The variable gets this value (`None`: not known, or no text).
@@ -123,7 +145,8 @@ impl Environment {
 
     /// Why the environment of a program started here is not the session's own; `None` when it is.
     pub(super) fn change(&self) -> Option<String> {
-        if let Some(reason) = self.tainted.as_ref().or(self.unsettled.as_ref()) {
+        let tainted = self.tainted.as_ref().map(|taint| &taint.reason);
+        if let Some(reason) = tainted.or(self.unsettled.as_ref()) {
             return Some(reason.to_string());
         }
         if self.inherited != Inherited::Kept {
@@ -145,7 +168,11 @@ impl Environment {
             } else {
                 Inherited::Unknown
             },
-            tainted: self.tainted.or(other.tainted),
+            tainted: match (self.tainted, other.tainted) {
+                // The worse one.
+                (Some(one), Some(other)) if one.by_code => Some(other),
+                (one, other) => one.or(other),
+            },
             unsettled: self.unsettled.or(other.unsettled),
         }
     }
@@ -154,11 +181,11 @@ impl Environment {
         if !changes_execution(name, value) {
             return;
         }
-        let reason = Some(Rc::from(format!("`{name}` was changed")));
+        let reason = format!("`{name}` was changed");
         if SETTINGS.contains(&name) {
-            self.unsettled = reason;
+            self.unsettled = Some(Rc::from(reason));
         } else {
-            self.tainted = reason;
+            self.taint(reason);
         }
     }
 }

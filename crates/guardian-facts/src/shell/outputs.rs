@@ -163,7 +163,8 @@ impl Reader<'_> {
             let plain = fact.program.form == ProgramForm::Bare && quiet;
             let name = fact.program.name.as_deref()?;
             let other_program = self.facts.opacity.iter().any(|opacity| {
-                opacity.command == Some(index) && opacity.code == "execution-variable"
+                opacity.command == Some(index)
+                    && matches!(opacity.code, "execution-variable" | "code-in-this-shell")
             });
             if other_program || !plain || fact.place.elsewhere || !fact.assignments.is_empty() {
                 return None;

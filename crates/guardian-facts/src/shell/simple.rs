@@ -337,7 +337,7 @@ impl Reader<'_> {
             after.forget();
             after
                 .environment
-                .taint("an unknown command ran in this shell");
+                .taint_by_code("an unknown command ran in this shell");
         }
         Flow::both(after)
     }
@@ -482,9 +482,14 @@ impl Reader<'_> {
         if name.contains('/') {
             self.written_path(index, name, state);
         }
-        if let Some(reason) = &state.environment.tainted {
-            let reason = format!("{reason}, so `{base}` may be another program");
-            self.opaque(index, "execution-variable", reason);
+        if let Some(taint) = &state.environment.tainted {
+            let reason = format!("{}, so `{base}` may be another program", taint.reason);
+            let code = if taint.by_code {
+                "code-in-this-shell"
+            } else {
+                "execution-variable"
+            };
+            self.opaque(index, code, reason);
         } else if let Some(reason) = &state.environment.unsettled {
             let reason = format!("{reason}, so `{base}` may read other settings");
             self.opaque(index, "execution-variable", reason);

@@ -62,37 +62,80 @@ impl World {
     }
 }
 
+/// Ways to change a variable before a program, or to take it away.
+const ASSIGNS: &[&str] = &[
+    "f() { local NAME; PROGRAM; }; f",
+    "f() { declare NAME; PROGRAM; }; f",
+    "f() { local -x NAME; PROGRAM; }; f",
+    "for NAME in ./e; do PROGRAM; done",
+    "select NAME in ./e; do PROGRAM; done <<< 1",
+    "read NAME <<< ./e; PROGRAM",
+    "IFS= read -r NAME <<< ./e; PROGRAM",
+    "X=1 read NAME <<< ./e; PROGRAM",
+    "mapfile NAME <<< ./e; PROGRAM",
+    "unset NAME; PROGRAM",
+    "unset NAME; : ${NAME:=./e}; PROGRAM",
+    "printf -v NAME ./e; PROGRAM",
+    "let NAME=1; PROGRAM",
+    "(( NAME = 1 )); PROGRAM",
+    ": $(( NAME = 1 )); PROGRAM",
+    "getopts a NAME -a; PROGRAM",
+    "exec {NAME}>/dev/null; PROGRAM",
+    "coproc NAME { :; }; PROGRAM",
+    "wait -p NAME; PROGRAM",
+    "export -n NAME; PROGRAM",
+    "declare +x NAME; PROGRAM",
+    "declare -a NAME; PROGRAM",
+    "env -u NAME PROGRAM",
+    "env -i PROGRAM",
+    "(exec -c PROGRAM)",
+];
+
+#[test]
+fn no_rule_for_a_command_covers_it_once_a_variable_of_programs_was_changed() {
+    let policy = r#"version = 1
+[[rule]]
+id = "shell"
+effect = "allow"
+command = [["read", "mapfile", "printf", "env", "exec", "unset", "export", "let", "getopts", "coproc", "wait", "declare", ":"]]
+[[rule]]
+id = "mine"
+effect = "allow"
+command = [["cargo", "git", "make", "mytool"]]
+"#;
+    let world = World::new(PermissionMode::Ask, policy);
+    let programs = [
+        ("PATH", "cargo test"),
+        ("HOME", "git status"),
+        ("RUSTC_WRAPPER", "cargo check"),
+        ("GIT_DIR", "git push"),
+        ("MAKEFILES", "make"),
+        ("LD_PRELOAD", "mytool"),
+    ];
+    for (name, program) in programs {
+        assert_eq!(world.decision(program), "allow", "{program}");
+        for assigns in ASSIGNS {
+            let text = assigns.replace("NAME", name).replace("PROGRAM", program);
+            assert_ne!(world.decision(&text), "allow", "{text}");
+        }
+    }
+    world.check(
+        "allow",
+        &[
+            "for name in a b; do cargo test; done",
+            "for PACKAGE in a b; do cargo test -p $PACKAGE; done",
+            "read -r line <<< x; make",
+            "export NODE_ENV=test; mytool",
+            "cd src && cargo test",
+        ],
+    );
+}
+
 #[test]
 fn whatever_changes_a_variable_of_programs_is_asked_about() {
     let world = World::new(PermissionMode::Ask, "version = 1\n");
     world.check("allow", &["ls", "git status", "git diff"]);
-    for assigns in [
-        "f() { local NAME; PROGRAM; }; f",
-        "f() { declare NAME; PROGRAM; }; f",
-        "f() { local -x NAME; PROGRAM; }; f",
-        "for NAME in ./e; do PROGRAM; done",
-        "select NAME in ./e; do PROGRAM; done <<< 1",
-        "read NAME <<< ./e; PROGRAM",
-        "IFS= read -r NAME <<< ./e; PROGRAM",
-        "X=1 read NAME <<< ./e; PROGRAM",
-        "mapfile NAME <<< ./e; PROGRAM",
-        "unset NAME; PROGRAM",
-        "unset NAME; : ${NAME:=./e}; PROGRAM",
-        "printf -v NAME ./e; PROGRAM",
-        "let NAME=1; PROGRAM",
-        "(( NAME = 1 )); PROGRAM",
-        ": $(( NAME = 1 )); PROGRAM",
-        "getopts a NAME -a; PROGRAM",
-        "exec {NAME}>/dev/null; PROGRAM",
-        "coproc NAME { :; }; PROGRAM",
-        "wait -p NAME; PROGRAM",
-        "export -n NAME; PROGRAM",
-        "declare +x NAME; PROGRAM",
-        "declare -a NAME; PROGRAM",
-        "env -u NAME PROGRAM",
-        "env -i PROGRAM",
-        "(exec -c PROGRAM)",
-    ] {
+    for assigns in ASSIGNS {
         for (name, program) in [
             ("PATH", "ls"),
             ("HOME", "git diff"),

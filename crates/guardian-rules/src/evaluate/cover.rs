@@ -252,6 +252,9 @@ fn command_rule(view: &View<'_>, index: usize) -> Option<String> {
     let mut sender = index;
     for _ in 0..view.facts.commands.len() {
         let command = view.facts.commands.get(sender)?;
+        if has_changed_variables(view.facts, sender) {
+            return None;
+        }
         if !command.place.elsewhere {
             return view
                 .policy
@@ -261,6 +264,16 @@ fn command_rule(view: &View<'_>, index: usize) -> Option<String> {
         sender = command.place.inside?;
     }
     None
+}
+
+/// The text changed a variable that says what programs are run, or where they read their settings
+/// (`for PATH in .; do …`, `read HOME`): then no words name what runs (SPEC §5: a rule does not
+/// cover execution-changing assignments, however they are written).
+fn has_changed_variables(facts: &Facts, index: usize) -> bool {
+    facts
+        .opacity
+        .iter()
+        .any(|opacity| opacity.command == Some(index) && opacity.code == "execution-variable")
 }
 
 fn reaches_roots_only(item: Item, facts: &Facts) -> bool {
