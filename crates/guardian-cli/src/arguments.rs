@@ -170,6 +170,13 @@ pub(crate) struct PlaceOptions {
     pub(crate) data: DataOption,
 }
 
+impl PolicyFileOptions {
+    /// The file that the command line names.
+    pub(crate) fn named(&self) -> Option<&PathBuf> {
+        self.file.as_ref().or(self.place.policy.as_ref())
+    }
+}
+
 impl PlaceOptions {
     /// The project directory.
     pub(crate) fn workspace_directory(&self) -> Result<PathBuf, HostError> {
@@ -222,7 +229,8 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyFileOptions {
-    /// The file (default: the one of the layer).
+    /// The file (default: the one of the layer); `--policy FILE` says the same.
+    #[arg(conflicts_with = "policy")]
     pub(crate) file: Option<PathBuf>,
     /// Which layer it is read as; each allows other keys.
     #[arg(long, value_enum)]

@@ -34,14 +34,14 @@ pub(crate) fn run(options: &PolicyOptions) -> Result<ExitCode, HostError> {
 /// The file that is meant, and the layer that it is read as.
 fn meant(options: &PolicyFileOptions) -> Result<(PathBuf, Layer), HostError> {
     let places = places::find(options.place.data.data_dir.as_deref())?;
-    let layer = match (&options.layer, &options.file) {
+    let layer = match (&options.layer, options.named()) {
         (Some(layer), _) => *layer,
         // Where a repository's file lies, it is read as one.
         (None, Some(file)) if file.ends_with(".guardian/policy.toml") => LayerOption::Workspace,
         (None, Some(file)) if *file == places.managed_policy => LayerOption::Managed,
         (None, _) => LayerOption::User,
     };
-    let file = match (&options.file, layer) {
+    let file = match (options.named(), layer) {
         (Some(file), _) => file.clone(),
         (None, LayerOption::User) => places.config_dir.join("policy.toml"),
         (None, LayerOption::Managed) => places.managed_policy,
@@ -80,7 +80,7 @@ fn errors_of(options: &PolicyFileOptions) -> Result<(PathBuf, Option<PolicyError
 /// Says that there is no file yet, where none was named and none is there.
 fn says_absent(options: &PolicyFileOptions) -> Result<bool, HostError> {
     let (file, layer) = meant(options)?;
-    if options.file.is_some() || file.symlink_metadata().is_ok() {
+    if options.named().is_some() || file.symlink_metadata().is_ok() {
         return Ok(false);
     }
     if options.json.json {

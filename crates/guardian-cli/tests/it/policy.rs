@@ -520,3 +520,26 @@ fn doctor_looks_at_the_policy() {
     let said = shell.run(&["doctor"]);
     assert!(said.contains("!! policy"), "{said}");
 }
+
+#[test]
+fn the_file_that_policy_names_is_the_one_that_is_looked_at() {
+    let shell = Shell::new();
+    shell.user(RULES);
+    let broken = shell.world.workspace.join("broken.toml");
+    std::fs::write(&broken, "version = 1\n[[").unwrap();
+    for command in [
+        ["policy", "check", "--policy", "broken.toml"],
+        ["policy", "test", "--policy", "broken.toml"],
+        ["policy", "fmt", "--policy", "broken.toml"],
+    ] {
+        let said = shell.run(&command);
+        assert!(
+            said.contains("broken.toml") && said.ends_with("exit 13"),
+            "{said}"
+        );
+    }
+    let said = shell.run(&["policy", "check", "--policy", "nowhere.toml"]);
+    assert!(!said.ends_with("exit 0"), "{said}");
+    let said = shell.run(&["policy", "check", "broken.toml", "--policy", "x.toml"]);
+    assert!(said.ends_with("exit 2"), "{said}");
+}
