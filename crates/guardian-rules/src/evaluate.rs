@@ -7,6 +7,7 @@ mod hits;
 pub(crate) mod implied;
 mod items;
 mod proof;
+pub(crate) mod tails;
 
 use guardian_facts::{Facts, Sensitivity, Target};
 

@@ -19,7 +19,7 @@ use guardian_facts::{Access, AccessKind, AccessSource, Facts, Scope, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{Hit, View, implied};
+use crate::evaluate::{Hit, View, implied, tails};
 use crate::verdict::{Cause, Decision};
 
 pub use compile::{CompileContext, PolicyText};
@@ -449,6 +449,16 @@ impl Policy {
         for endpoint in &implied::endpoints(view.facts) {
             for &at in self.index.for_endpoint() {
                 note_at_most(at, Subject::Endpoint(endpoint), Certainty::Possible);
+            }
+        }
+        if self.index.has_command_rules() {
+            for tail in &tails::commands(view.facts) {
+                for at in self.index.for_command(&tail.command) {
+                    let rule = &self.rules[at];
+                    if rule.names_command() && !(tail.needs_words && rule.names_only_program()) {
+                        note_at_most(at, Subject::Command(&tail.command), Certainty::Possible);
+                    }
+                }
             }
         }
         let mut note = |at, subject| note_at_most(at, subject, Certainty::Yes);

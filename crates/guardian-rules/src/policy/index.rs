@@ -124,6 +124,11 @@ impl Index {
         found
     }
 
+    /// Some rule is about commands.
+    pub(crate) fn has_command_rules(&self) -> bool {
+        !(self.command.is_empty() && self.command_by_program.is_empty())
+    }
+
     /// Rules about a command.
     pub(crate) fn for_command(&self, command: &CommandFact) -> Vec<usize> {
         let Some(name) = &command.program.name else {

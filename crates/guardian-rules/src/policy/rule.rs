@@ -278,6 +278,20 @@ impl Rule {
         if excepted { Certainty::No } else { certainty }
     }
 
+    /// It names a program, with or without words.
+    pub(crate) fn names_command(&self) -> bool {
+        self.command.is_some() || self.programs.is_some()
+    }
+
+    /// It names a program and no word of its command line.
+    pub(crate) fn names_only_program(&self) -> bool {
+        self.flags.is_none()
+            && self
+                .command
+                .as_ref()
+                .is_none_or(CommandPattern::is_only_program)
+    }
+
     /// It has conditions on a command.
     pub(crate) fn needs_command(&self) -> bool {
         self.command.is_some()

@@ -72,6 +72,11 @@ impl CommandPattern {
         &self.program
     }
 
+    /// It names no word behind the program.
+    pub(crate) fn is_only_program(&self) -> bool {
+        self.words.is_empty()
+    }
+
     /// For allow rules: the words stand exactly there, every one of them is known.
     pub(crate) fn covers(&self, command: &CommandFact, roots: &RootPaths) -> bool {
         if !self.program.covers(&command.program, roots) {

@@ -288,3 +288,100 @@ fn sets_of_files_that_nobody_can_list_might_hold_a_denied_one() {
         &["mv src/a.rs src/b.rs", "cat src/a.rs", "git status"],
     );
 }
+
+const NO_PUSH: &str = r#"
+[[rule]]
+id = "no-push"
+effect = "deny"
+command = ["git", "push"]
+
+[[rule]]
+id = "no-publish"
+effect = "deny"
+command = [["npm", "cargo"], "publish"]
+
+[[rule]]
+id = "no-make"
+effect = "deny"
+program = "make"
+"#;
+
+#[test]
+fn a_deny_rule_sees_its_command_as_the_tail_of_whatever_may_run_it() {
+    check_rules(
+        NO_PUSH,
+        Decision::Ask,
+        &[
+            "xyzzy git push",
+            "xyzzy run git push",
+            "xyzzy -n 3 /usr/bin/git push",
+            "xyzzy make",
+            "perf stat git push",
+            "valgrind git push",
+            "cpulimit -l 5 git push",
+            "capsh -- -c 'git push'",
+            "expect -c 'spawn git push'",
+            "npx -c 'git push'",
+            "npm exec -- git push",
+            "npm exec -- make",
+            "pnpm exec git push",
+            "bundle exec git push",
+            "poetry run git push",
+            "nix-shell --run 'git push'",
+            "op run -- git push",
+            "nodemon --exec 'git push'",
+            "parallel git ::: push",
+            "tmux new -d 'git push'",
+            "vagrant ssh -c 'git push'",
+            "rustup run stable cargo publish",
+            "npx npm publish",
+            "npx -y npm@latest publish",
+        ],
+    );
+}
+
+#[test]
+fn a_deny_rule_sees_its_command_in_code_and_under_other_spellings() {
+    check_rules(
+        NO_PUSH,
+        Decision::Ask,
+        &[
+            r#"awk 'BEGIN{system("git push")}'"#,
+            r#"awk 'BEGIN{system("make")}'"#,
+            "sed 's/x/git push/e' f",
+            "tar cf x --checkpoint=1 --checkpoint-action=exec='git push' src",
+            "git -c alias.p=push p",
+            "git-push",
+            "/usr/libexec/git-core/git-push",
+            r#"python3 -c "import subprocess; subprocess.run(['git','push'])""#,
+            r#"node -e 'require("child_process").spawnSync("git",["push"])'"#,
+            "cargo +nightly publish",
+            "cargo-publish",
+            "npm publ",
+        ],
+    );
+}
+
+#[test]
+fn a_command_that_no_program_runs_is_not_asked_about() {
+    check_rules(
+        NO_PUSH,
+        Decision::Allow,
+        &[
+            "grep 'git push' README",
+            "echo git push",
+            "echo 'cargo publish'",
+            "git log --grep 'git push'",
+            "git commit -m 'explain git push'",
+            "rg 'git push'",
+            "awk '/git push/ {print $1}' f",
+            "sed 's/git push/x/' f",
+            "npm run make",
+            "npm install make",
+            "cargo test make",
+            "xyzzy remake git",
+            "python3 -c 'import make'",
+            "gh issue create --title 'git push fails'",
+        ],
+    );
+}
