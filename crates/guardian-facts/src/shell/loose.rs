@@ -128,6 +128,52 @@ impl Reader<'_> {
         self.scan(text, Some(Origin::Fixed(span)), &state, Certain::Nothing);
     }
 
+    /// The words of a program of which nothing is known, or of one that runs commands without a flag
+    /// table: what of them is dangerous when it runs (SPEC §6.1 "Unknown wrapper").
+    pub(super) fn scan_tail(&mut self, index: usize) {
+        if self.texts > 4 || !self.words_may_run(index) {
+            return;
+        }
+        let Some(fact) = self.facts.commands.get(index) else {
+            return;
+        };
+        let words: Vec<String> = fact
+            .argv
+            .iter()
+            .skip(1)
+            .take(MAX_CANDIDATES)
+            .map(crate::Word::display)
+            .collect();
+        let mut texts = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            if word.contains(' ') {
+                texts.push(word.clone());
+            } else if DANGEROUS.contains(&name) {
+                texts.push(words.get(at..).unwrap_or_default().join(" "));
+            }
+        }
+        for text in texts {
+            self.scan_opaque(&text, index);
+        }
+    }
+
+    fn words_may_run(&self, index: usize) -> bool {
+        self.facts.opacity.iter().any(|opacity| {
+            opacity.command == Some(index)
+                && matches!(
+                    opacity.code,
+                    "unlisted-program" | "opaque-program" | "project-code" | "awk-program"
+                )
+        }) && self.facts.commands.get(index).is_some_and(|fact| {
+            let prose = ["gh", "glab", "hub", "tea"];
+            !prose.contains(&fact.program.name.as_deref().unwrap_or_default())
+                && (!fact.has(Effect::Installs)
+                    || fact.has(Effect::RunsCode)
+                    || fact.has(Effect::RunsRemoteCode))
+        })
+    }
+
     /// Looks in code given inline for strings that are paths no tool may touch.
     pub(super) fn scan_inline_paths(&mut self, text: &str, index: usize) {
         let span = self.span_of(index);

@@ -501,6 +501,7 @@ impl Reader<'_> {
             fact.environment = state.environment_change();
         }
         self.operands_of_unknown(index, call, &judgement.nested, state);
+        self.scan_tail(index);
         if input.own_script {
             self.takes_from_script(index, base);
         }

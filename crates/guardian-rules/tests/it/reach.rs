@@ -385,3 +385,28 @@ fn a_command_that_no_program_runs_is_not_asked_about() {
         ],
     );
 }
+
+#[test]
+fn the_floor_sees_the_tail_of_whatever_may_run_it() {
+    check(
+        Decision::Ask,
+        &[
+            "xyzzy rm -rf ~",
+            "npx -c 'rm -rf ~'",
+            "tmux new -d 'rm -rf ~'",
+            "nix-shell --run 'rm -rf ~'",
+            "expect -c 'rm -rf ~'",
+            r#"awk 'BEGIN{system("rm -rf /")}'"#,
+        ],
+    );
+    check(
+        Decision::Allow,
+        &[
+            "grep 'rm -rf /' README",
+            "awk '/rm -rf/ {print $1}' f",
+            "xyzzy remove x",
+            "npm run clean",
+            "gh issue create --title 'rm -rf / fails'",
+        ],
+    );
+}
