@@ -3,8 +3,8 @@
 
 use super::scan::Scanned;
 use super::schema::Entry;
-use crate::Effect;
-use crate::command::{Invocation, Judgement, Stdin, Word};
+use crate::command::{Invocation, Judgement, PathUse, Stdin, Word};
+use crate::{AccessDetail, AccessKind, Effect, Span};
 
 /// Functions without effects outside the result, common to the three databases.
 const FUNCTIONS: &[&str] = &[
@@ -148,16 +148,19 @@ pub(crate) fn judge(
 }
 
 fn statements(sql: &str, judgement: &mut Judgement) {
-    for line in sql.lines().map(str::trim) {
-        if line.starts_with('.') || line.starts_with('\\') {
-            client_command(line, judgement);
+    let mut body = String::new();
+    for line in sql.lines() {
+        if line.trim_start().starts_with(['.', '\\']) {
+            // Within a statement such a line is SQL (`t⏎.dump, writefile(…)`).
+            if !is_between_statements(&body) {
+                judgement.make_opaque("unknown-sql", "the statements could not be read");
+            }
+            client_command(line.trim(), judgement);
+            continue;
         }
+        body.push_str(line);
+        body.push('\n');
     }
-    let body: String = sql
-        .lines()
-        .filter(|line| !line.trim_start().starts_with(['.', '\\']))
-        .collect::<Vec<_>>()
-        .join("\n");
     let Some(statements) = tokens(&body) else {
         judgement.make_opaque("unknown-sql", "the statements could not be read");
         return;
@@ -165,6 +168,11 @@ fn statements(sql: &str, judgement: &mut Judgement) {
     for statement in statements {
         self::statement(&statement, judgement);
     }
+}
+
+fn is_between_statements(before: &str) -> bool {
+    tokens(before).is_some_and(|statements| statements.is_empty())
+        || tokens(before).is_some() && before.trim_end().ends_with(';')
 }
 
 /// Commands of the client itself: a few that only print are known.
@@ -210,16 +218,35 @@ fn client_command(line: &str, judgement: &mut Judgement) {
     }
 }
 
-/// Statements as lower-case words and symbols, without strings and comments; `None` when a string
-/// or comment does not end.
-fn tokens(sql: &str) -> Option<Vec<Vec<String>>> {
+/// A part of a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    /// A bare word, in lower case.
+    Word(String),
+    /// A quoted name, in lower case: `"…"`, `` `…` ``, `[…]`. To MySQL the first is a string.
+    Name(String),
+    /// A string.
+    Text(String),
+    Symbol(char),
+}
+
+impl Token {
+    fn is_word(&self, word: &str) -> bool {
+        matches!(self, Self::Word(known) if known == word)
+    }
+}
+
+/// The statements without comments; `None` when a string or comment does not end, or where the
+/// databases do not agree on what is one.
+fn tokens(sql: &str) -> Option<Vec<Vec<Token>>> {
     let bytes = sql.as_bytes();
     let mut statements = vec![Vec::new()];
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         match byte {
             b'\'' | b'"' | b'`' => {
-                let mut end = at + 1;
+                let start = at + 1;
+                let mut end = start;
                 loop {
                     match bytes.get(end)? {
                         b'\\' => return None,
@@ -227,69 +254,172 @@ fn tokens(sql: &str) -> Option<Vec<Vec<String>>> {
                         _ => end += 1,
                     }
                 }
-                if byte != b'\'' {
-                    statements.last_mut()?.push("<name>".to_owned());
-                }
+                let text = sql.get(start..end)?;
+                statements.last_mut()?.push(if byte == b'\'' {
+                    Token::Text(text.to_owned())
+                } else {
+                    Token::Name(text.to_ascii_lowercase())
+                });
                 at = end + 1;
+            }
+            // A name to SQLite, a subscript to PostgreSQL: what is neither could hide a quote.
+            b'[' => {
+                let rest = sql.get(at + 1..)?;
+                let name = rest.get(..rest.find(']')?)?;
+                let is_plain = name
+                    .bytes()
+                    .all(|byte| is_name_byte(byte) || matches!(byte, b' ' | b',' | b'.'));
+                if !is_plain {
+                    return None;
+                }
+                statements
+                    .last_mut()?
+                    .push(Token::Name(name.to_ascii_lowercase()));
+                at += name.len() + 2;
             }
             b'-' if bytes.get(at + 1) == Some(&b'-') => {
                 while bytes.get(at).is_some_and(|byte| *byte != b'\n') {
                     at += 1;
                 }
             }
-            // MySQL runs what stands in `/*! … */`.
+            // MySQL runs what stands in `/*! … */`; PostgreSQL lets comments hold comments.
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                if bytes.get(at + 2) == Some(&b'!') {
+                let rest = sql.get(at + 2..)?;
+                let comment = rest.get(..rest.find("*/")?)?;
+                if comment.starts_with(['!', 'M']) || comment.contains("/*") {
                     return None;
                 }
-                let rest = sql.get(at + 2..)?;
-                at += 2 + rest.find("*/")? + 2;
+                at += 2 + comment.len() + 2;
             }
-            b'$' | b'\\' => return None,
             b';' => {
                 statements.push(Vec::new());
                 at += 1;
             }
-            byte if byte.is_ascii_alphabetic() || byte == b'_' => {
+            byte if is_name_byte(byte) && !byte.is_ascii_digit() => {
                 let start = at;
-                while bytes
-                    .get(at)
-                    .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
-                {
+                while bytes.get(at).is_some_and(|byte| is_name_byte(*byte)) {
                     at += 1;
                 }
                 statements
                     .last_mut()?
-                    .push(sql.get(start..at)?.to_ascii_lowercase());
+                    .push(Token::Word(sql.get(start..at)?.to_ascii_lowercase()));
             }
             byte if byte.is_ascii_whitespace() => at += 1,
-            byte => {
-                statements.last_mut()?.push(char::from(byte).to_string());
+            byte if byte.is_ascii_digit() || b"(),.*=<>!+-/%|&~?:@{}".contains(&byte) => {
+                statements.last_mut()?.push(Token::Symbol(char::from(byte)));
                 at += 1;
             }
+            _ => return None,
         }
     }
     statements.retain(|statement| !statement.is_empty());
     Some(statements)
 }
 
-fn statement(words: &[String], judgement: &mut Judgement) {
-    let has = |word: &str| words.iter().any(|known| known == word);
-    let first = words.first().map(String::as_str).unwrap_or_default();
-    for pair in words.windows(2) {
-        if let [name, open] = pair {
-            let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-            if open == "(" && is_name && !FUNCTIONS.contains(&name.as_str()) {
-                // A table with its columns (`insert into t(a)`) looks like a call.
-                if !matches!(first, "insert" | "create") {
-                    judgement.make_opaque(
-                        "sql-function",
-                        format!("`{name}(…)` may do more than compute"),
-                    );
-                }
+/// SQLite counts every byte beyond ASCII as part of a name.
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+}
+
+/// Words before `(` in a definition that call nothing.
+const DEFINES: &[&str] = &[
+    "key",
+    "unique",
+    "check",
+    "default",
+    "varchar",
+    "nvarchar",
+    "char",
+    "character",
+    "varying",
+    "decimal",
+    "numeric",
+    "float",
+    "int",
+    "integer",
+    "bigint",
+    "timestamp",
+    "text",
+];
+
+/// A name behind one of these is a table, with its columns in what looks like a call.
+const BEFORE_TABLES: &[&str] = &[
+    "into",
+    "table",
+    "exists",
+    "references",
+    "on",
+    "index",
+    "view",
+];
+
+/// Calls: only of listed functions by their bare names.
+fn calls(words: &[Token], judgement: &mut Judgement) {
+    let changes = words.first().is_some_and(|first| {
+        ["insert", "create", "replace"]
+            .iter()
+            .any(|word| first.is_word(word))
+    });
+    for (at, pair) in words.windows(2).enumerate() {
+        let [name, Token::Symbol('(')] = pair else {
+            continue;
+        };
+        let before = at.checked_sub(1).and_then(|at| words.get(at));
+        let is_table = changes
+            && before.is_some_and(|word| BEFORE_TABLES.iter().any(|known| word.is_word(known)));
+        let shown = match name {
+            Token::Symbol(_) => continue,
+            Token::Word(word)
+                if is_table
+                    || FUNCTIONS.contains(&word.as_str())
+                    || changes && DEFINES.contains(&word.as_str()) =>
+            {
+                continue;
             }
+            Token::Name(_) if is_table => continue,
+            Token::Word(word) | Token::Name(word) | Token::Text(word) => word,
+        };
+        judgement.make_opaque(
+            "sql-function",
+            format!("`{shown}(…)` may do more than compute"),
+        );
+    }
+    // SQLite takes the arguments of a table function from `where` as well, and a string for its
+    // name.
+    for word in words {
+        if let Token::Word(name) | Token::Name(name) | Token::Text(name) = word
+            && ["fsdir", "zipfile"]
+                .iter()
+                .any(|known| name.eq_ignore_ascii_case(known))
+        {
+            judgement.make_opaque("sql-function", format!("`{name}` reads files"));
         }
     }
+}
+
+/// `vacuum into 'x'` writes a file, also where the database is only read.
+fn vacuum(words: &[Token], judgement: &mut Judgement) {
+    let Some(at) = words.iter().position(|word| word.is_word("into")) else {
+        return;
+    };
+    judgement.make_opaque("sql-into", "the statement writes a copy of the database");
+    if let Some(Token::Text(file) | Token::Name(file)) = words.get(at + 1) {
+        judgement.paths.push(PathUse {
+            word: Word::literal(file.as_str(), Span { start: 0, end: 0 }),
+            kind: AccessKind::Write,
+            detail: AccessDetail::Plain,
+            recursive: false,
+        });
+    }
+}
+
+fn statement(words: &[Token], judgement: &mut Judgement) {
+    let has = |word: &str| words.iter().any(|known| known.is_word(word));
+    let first = match words.first() {
+        Some(Token::Word(first)) => first.as_str(),
+        _ => "",
+    };
+    calls(words, judgement);
     match first {
         "select" | "with" | "values" | "explain" | "show" | "describe" | "desc" | "table"
         | "analyze" | "use" | "begin" | "commit" | "rollback" | "end" => {
@@ -303,16 +433,17 @@ fn statement(words: &[String], judgement: &mut Judgement) {
             }
         }
         "pragma" => {
-            if has("=") {
+            if words.contains(&Token::Symbol('=')) {
                 judgement.add(Effect::SystemChange);
             }
         }
         "drop" | "truncate" => judgement.add(Effect::Destructive),
         "delete" | "update" if !has("where") => judgement.add(Effect::Destructive),
         "alter" if has("drop") => judgement.add(Effect::Destructive),
+        "vacuum" => vacuum(words, judgement),
         // The table gives the write or the remote host; nothing is thrown away.
-        "insert" | "update" | "delete" | "alter" | "create" | "replace" | "reindex" | "vacuum"
-        | "comment" => {}
+        "insert" | "update" | "delete" | "alter" | "create" | "replace" | "reindex" | "comment" => {
+        }
         _ => judgement.make_opaque("unknown-sql", format!("`{first}` is no listed statement")),
     }
 }

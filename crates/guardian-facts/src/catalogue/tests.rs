@@ -752,6 +752,62 @@ fn tar_modes_decide_what_happens_to_the_archive() {
 }
 
 #[test]
+fn sql_calls_only_listed_functions_however_their_names_are_written() {
+    for sql in [
+        r#"select "edit"('x','touch pwn; true')"#,
+        "select [readfile]('.env')",
+        "select `writefile`('pwn','x')",
+        "select 1 where [writefile] /* x */ ('pwn','x') > 0",
+        r#"select * from "fsdir"('../home')"#,
+        "select * from 'fsdir'('../home')",
+        "select * from fsdir where path = '../home'",
+        "select [x'], writefile('p','q'), ['y]",
+        "with a as (select 1) select [load_extension] -- x\n('./x')",
+        "select t\n.dump , writefile('p','x') from t",
+        "insert into t values(writefile('p','x'))",
+        "vacuum into 'pwn.db'",
+        "select 1; VACUUM main INTO '.envrc'",
+        "vacuum into \"x\"",
+    ] {
+        let judgement = Catalogue::builtin().judge(&Invocation {
+            name: "sqlite3",
+            args: &["-readonly", "y.db", sql]
+                .map(|text| Word::literal(text, Span { start: 0, end: 0 })),
+            stdin: &Stdin::Empty,
+        });
+        assert_eq!(judgement.effects_known, Effects::Opaque, "{sql}");
+    }
+    assert!(
+        judge("sqlite3 y.db \"vacuum into '.envrc'\"")
+            .paths
+            .iter()
+            .any(|path| path.word.display() == ".envrc" && path.kind == crate::AccessKind::Write)
+    );
+    for sql in [
+        "select \"name\", [id], `x` from [order items] where \"a\" in ('edit', 'b')",
+        "select count(*), max(t.a) from t -- how many",
+        ".tables\nselect 1;\n.schema t",
+        "pragma table_info(t)",
+        "vacuum",
+    ] {
+        let judgement = Catalogue::builtin().judge(&Invocation {
+            name: "sqlite3",
+            args: &["-readonly", "y.db", sql]
+                .map(|text| Word::literal(text, Span { start: 0, end: 0 })),
+            stdin: &Stdin::Empty,
+        });
+        assert_eq!(judgement.effects_known, Effects::Known, "{sql}");
+    }
+    for text in [
+        "sqlite3 y.db 'create table t(a varchar(20), primary key(a), unique(a))'",
+        "sqlite3 y.db 'insert into \"t\"(a) values(1)'",
+        "sqlite3 y.db 'create index i on t(a)'",
+    ] {
+        assert_eq!(judge(text).effects_known, Effects::Known, "{text}");
+    }
+}
+
+#[test]
 fn sql_is_told_apart() {
     harmless("sqlite3 -readonly a.db 'select count(*) from t where x = 1'");
     harmless("sqlite3 -readonly a.db .tables");

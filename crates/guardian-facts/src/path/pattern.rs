@@ -1,6 +1,6 @@
 //! Placing a shell pattern: what could its matches be?
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::{FactContext, PathFact, Scope, Sensitivity, Target};
 
@@ -9,6 +9,8 @@ use crate::{FactContext, PathFact, Scope, Sensitivity, Target};
 const MAX_NAMES: usize = 2_000;
 /// Matches that are resolved one by one.
 const MAX_MATCHES: usize = 500;
+/// Components of one pattern that may stand for `..`.
+const MAX_CLIMBING: usize = 3;
 
 impl FactContext<'_> {
     /// Places a shell pattern (`src/*.rs`) relative to `base`.
@@ -71,6 +73,68 @@ impl FactContext<'_> {
             pattern,
             may_match: may_match.union(base_fact.sensitivity),
             base: base_fact,
+        }
+    }
+
+    /// [`Self::pattern`] as a shell expands it: dash, and bash before 5.2, let `.?` and `.*` stand
+    /// for `..`, so such a component is that directory as well as what it matches.
+    pub(crate) fn shell_pattern(&self, written: &str, base: &Path) -> Target {
+        let components: Vec<&str> = written.split('/').collect();
+        let climbing: Vec<usize> = (0..components.len())
+            .filter(|at| may_be_parent(components[*at]))
+            .collect();
+        if climbing.is_empty() {
+            return self.pattern(written, base);
+        }
+        let unknown = |reason: &str| Target::Unknown {
+            written: written.to_owned(),
+            reason: reason.to_owned(),
+            when_empty: None,
+            temporary: false,
+        };
+        if climbing.len() > MAX_CLIMBING {
+            return unknown("its patterns may stand for `..`");
+        }
+        let mut scope = Scope::Scratch;
+        let mut may_match = Sensitivity::default();
+        let mut above: Option<PathBuf> = None;
+        for chosen in 0..1_usize << climbing.len() {
+            let mut variant = components.clone();
+            for (bit, at) in climbing.iter().enumerate() {
+                if chosen >> bit & 1 == 1 {
+                    variant[*at] = "..";
+                }
+            }
+            let (fact, classes) = match self.pattern(&variant.join("/"), base) {
+                Target::Exact(fact) => {
+                    let classes = fact.sensitivity;
+                    (fact, classes)
+                }
+                Target::Pattern {
+                    base, may_match, ..
+                } => (base, may_match),
+                _ => return unknown("its patterns may stand for `..`"),
+            };
+            scope = wider(scope, fact.scope);
+            may_match = may_match.union(classes);
+            above = Some(match above {
+                None => fact.path,
+                Some(known) => common(&known, &fact.path),
+            });
+        }
+        let found = above
+            .as_deref()
+            .and_then(Path::to_str)
+            .and_then(|path| self.locate(path, Path::new("/")).ok());
+        let Some(mut fact) = found else {
+            return unknown("its patterns may stand for `..`");
+        };
+        fact.scope = wider(fact.scope, scope);
+        Target::Pattern {
+            written: written.to_owned(),
+            pattern: format!("{}/**", fact.path.to_string_lossy().trim_end_matches('/')),
+            may_match,
+            base: fact,
         }
     }
 
@@ -171,6 +235,30 @@ impl FactContext<'_> {
 /// A pattern for hidden names (`.e*`): there is little else to find than secrets and configuration.
 fn aims_at_hidden(component: &str) -> bool {
     component.starts_with('.') && component.contains(['*', '?', '['])
+}
+
+/// The component is a pattern that can stand for `..` as a whole in a shell that does not leave
+/// that name out. A leading dot has to be written; within a group it may be anywhere.
+pub(crate) fn may_be_parent(component: &str) -> bool {
+    if component.contains('(') {
+        return component.starts_with('.') || component.contains("(.") || component.contains("|.");
+    }
+    if !component.starts_with('.') || !component.contains(['*', '?', '[']) {
+        return false;
+    }
+    // Named classes and quoted characters are not what the matcher knows.
+    let is_exotic = ["[:", "[[.", "[=", "\\"]
+        .iter()
+        .any(|sign| component.contains(sign));
+    is_exotic || matcher(component).is_none_or(|glob| glob.is_match(".."))
+}
+
+fn common(one: &Path, other: &Path) -> PathBuf {
+    one.components()
+        .zip(other.components())
+        .take_while(|(left, right)| left == right)
+        .map(|(component, _)| component)
+        .collect()
 }
 
 pub(super) fn matcher(component: &str) -> Option<globset::GlobMatcher> {

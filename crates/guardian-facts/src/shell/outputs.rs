@@ -294,10 +294,10 @@ impl Reader<'_> {
         if self.has_split_names(text, &pattern, base) {
             return None;
         }
-        let mut target = self.cx.pattern(&pattern, base);
+        let mut target = self.cx.shell_pattern(&pattern, base);
         if let Some(dot) = hidden {
             pattern.insert(dot, '.');
-            target = either(target, self.cx.pattern(&pattern, base))?;
+            target = either(target, self.cx.shell_pattern(&pattern, base))?;
         }
         Some(renamed(target, written))
     }

@@ -55,8 +55,11 @@ impl Reader<'_> {
     /// Where a pattern leads. To a shell `**` is `*`, unless `globstar` may be on; in what the
     /// catalogue makes of `find` it is any depth.
     fn place_pattern(&self, written: &str, cwd: &std::path::Path) -> Target {
-        let deep = self.cx.pattern(written, cwd);
-        if !written.contains("**") || self.scope.beneath.is_some() {
+        if self.scope.beneath.is_some() {
+            return self.cx.pattern(written, cwd);
+        }
+        let deep = self.cx.shell_pattern(written, cwd);
+        if !written.contains("**") {
             return deep;
         }
         let mut plain = written.to_owned();
@@ -64,7 +67,7 @@ impl Reader<'_> {
             plain = plain.replace("**", "*");
         }
         let (Target::Pattern { mut base, .. }, plain) =
-            (deep.clone(), self.cx.pattern(&plain, cwd))
+            (deep.clone(), self.cx.shell_pattern(&plain, cwd))
         else {
             return deep;
         };
@@ -99,6 +102,21 @@ impl Reader<'_> {
         let Some(target) = self.place(field, state) else {
             return;
         };
+        // `.*` is found in the directory itself, whatever it stands for.
+        if let Target::Pattern { written, .. } = &target
+            && let Some(cwd) = state.cwd.as_deref()
+        {
+            let (directory, last) = written.rsplit_once('/').unwrap_or((".", written));
+            let inside = match self.cx.shell_pattern(directory, cwd) {
+                Target::Exact(fact) | Target::Pattern { base: fact, .. } => {
+                    fact.scope != crate::Scope::Outside
+                }
+                _ => false,
+            };
+            if crate::path::may_be_parent(last) && inside {
+                return;
+            }
+        }
         // Where it is not known which, whoever uses the names is asked about.
         if let Target::Pattern { base, pattern, .. } = &target
             && base.scope == crate::Scope::Outside

@@ -167,6 +167,12 @@ fn a_project_does_not_choose_which_program_a_version_probe_runs() {
             "[toolchain]\nchannel = \"nightly-2020-01-01\"\n",
             "rustc -V",
         ),
+        (
+            "rust-toolchain.toml",
+            "[toolchain]\npath = \"/home/dev/proj/tc\"\n",
+            "rustup --version",
+        ),
+        ("rust-toolchain", "../tc", "rustup -V"),
         ("rust-toolchain", "stable", "cargo locate-project"),
         ("rust-toolchain", "stable", "rustfmt --check src/main.rs"),
         (
@@ -198,6 +204,7 @@ fn a_project_does_not_choose_which_program_a_version_probe_runs() {
         "node --version",
         "cargo --version",
         "rustc --version",
+        "rustup --version",
         "cargo locate-project",
         "npm ls",
         "go version",

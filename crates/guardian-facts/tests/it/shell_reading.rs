@@ -217,6 +217,38 @@ fn a_pattern_may_vanish_under_nullglob() {
 }
 
 #[test]
+fn a_pattern_that_some_shell_takes_for_the_parent_leads_up() {
+    let machine = Machine::new().with("../other/notes.txt", "text");
+    for (text, leads_up) in [
+        ("sh -c 'cat .?/other/notes.txt'", true),
+        ("cat .?/other/notes.txt", true),
+        ("cat src/.?/.?/other/notes.txt", true),
+        ("sh -c 'ls .?'", true),
+        ("sh -c 'find .? -name x'", true),
+        ("rm -rf /data/scratch/s1/.?/*", true),
+        ("rm -f /data/scratch/s1/.?/.?/*.db", true),
+        ("cp README.md /data/scratch/s1/.[.]/x", true),
+        ("cp README.md /data/scratch/s1/.[[:punct:]]/x", true),
+        ("cat ?.rs", false),
+        ("ls ??", false),
+        ("ls .g*", false),
+        ("ls .[a-z]*", false),
+        ("ls src/.??*", false),
+        ("rm -f /data/scratch/s1/.x?", false),
+        ("echo .*", false),
+    ] {
+        let facts = machine.read(text);
+        let up = facts.accesses.iter().any(|access| match &access.target {
+            Target::Exact(base) | Target::Pattern { base, .. } => {
+                matches!(base.scope, Scope::Outside | Scope::ScratchEscape)
+            }
+            Target::Unknown { .. } => true,
+        });
+        assert_eq!(up, leads_up, "{text}: {:?}", facts.accesses);
+    }
+}
+
+#[test]
 fn two_stars_lead_through_links_like_one() {
     let machine = Machine::new()
         .with("../other/notes.txt", "text")
