@@ -93,6 +93,10 @@ pub struct Facts {
     /// Targets of recursive deletes that git ignores in the workspace (resolved paths): the floor
     /// exempts regenerable directories among them (SPEC §7.3).
     pub git_ignored: Vec<std::path::PathBuf>,
+    /// Indices of accesses that may go through a link which an earlier command of the text brings
+    /// (`git checkout other; echo hi > a`). Deny and ask rules take their places for unknown; the
+    /// floor does not (docs/adr/0026).
+    pub maybe_linked: Vec<usize>,
     /// What the loose reading saw; empty when `reading` is Complete and nothing is opaque.
     pub findings: Vec<LooseFinding>,
     /// One line for people: "deletes build/ in the workspace".
@@ -113,6 +117,7 @@ impl Facts {
             opacity: Vec::new(),
             reading: Reading::Complete,
             git_ignored: Vec::new(),
+            maybe_linked: Vec::new(),
             findings: Vec::new(),
             summary: String::new(),
         }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use found::Listed;
 pub use linked::{LinkedNames, OtherNames};
 pub use normalise::{PathError, collapse, normalise_argument};
-pub(crate) use pattern::{may_be_parent, wider};
+pub(crate) use pattern::{matches_component, may_be_parent, wider};
 
 /// The roots of a session as canonical absolute paths (no handles: those are in guardian-tools).
 #[derive(Debug, Clone, PartialEq, Eq)]

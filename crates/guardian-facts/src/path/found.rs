@@ -31,6 +31,8 @@ pub(crate) enum Listed {
     All,
     /// What version control keeps: nothing in `.git` and in directories of what is made.
     Kept,
+    /// What version control knew once, whatever lies there now: a directory may have become a link.
+    Tracked,
 }
 
 impl FactContext<'_> {
@@ -87,6 +89,69 @@ impl FactContext<'_> {
         }
     }
 
+    /// The name is no single path to a shell or to `xargs`, and what they make of it could be more
+    /// than an ordinary file: blanks in front of a slash, a dot or a well-known name, quotes, or
+    /// a pattern of hidden files.
+    fn is_odd(&self, directory: &Path, name: &str) -> bool {
+        if name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        {
+            return false;
+        }
+        let is_known = |piece: &str| {
+            piece.starts_with(['.', '~'])
+                || !self
+                    .classes
+                    .explain(&directory.join(piece), &self.roots.home)
+                    .is_empty()
+        };
+        let is_split = name.contains(char::is_whitespace)
+            && (splits(std::ffi::OsStr::new(name)) || name.split_whitespace().any(is_known));
+        let is_quoted = name.contains(['\'', '"', '\\']);
+        let is_pattern = name.contains(['*', '?', '['])
+            && (name.starts_with('.')
+                || ["[:", "[]", "[!]", "[^]"]
+                    .iter()
+                    .any(|sign| name.contains(sign))
+                || !self
+                    .classes
+                    .classify_pattern(
+                        &directory.join(without_brackets(name)).to_string_lossy(),
+                        &self.roots.home,
+                    )
+                    .is_ordinary());
+        is_split || is_quoted || is_pattern
+    }
+
+    /// A tracked file whose last component fits `name` is odd, or lies where nobody looks and is of
+    /// a class.
+    pub(crate) fn is_odd_tracked(&self, path: &Path, name: &str) -> bool {
+        let fits = path
+            .file_name()
+            .is_some_and(|last| matcher(name).is_none_or(|pattern| pattern.is_match(last)));
+        if !fits {
+            return false;
+        }
+        let mut unseen = false;
+        for (directory, last) in path
+            .ancestors()
+            .filter_map(|above| Some((above.parent()?, above.file_name()?.to_str()?)))
+        {
+            unseen |= MADE.contains(&last);
+            if self
+                .roots
+                .workspace
+                .as_deref()
+                .is_some_and(|workspace| directory.starts_with(workspace))
+                && self.is_odd(directory, last)
+            {
+                return true;
+            }
+        }
+        unseen && !self.classes.explain(path, &self.roots.home).is_empty()
+    }
+
     fn look_at_files(&self, base: &PathFact, name: &str, listed: Listed) -> Look {
         let Some(fits) = matcher(name) else {
             return Look::TooMany;
@@ -114,10 +179,10 @@ impl FactContext<'_> {
                 return Look::TooMany;
             }
             for entry in names {
-                if splits(std::ffi::OsStr::new(&entry)) {
+                if self.is_odd(&directory, &entry) {
                     return Look::Odd;
                 }
-                if listed == Listed::Kept && (entry == ".git" || MADE.contains(&entry.as_str())) {
+                if listed != Listed::All && (entry == ".git" || MADE.contains(&entry.as_str())) {
                     continue;
                 }
                 let path = directory.join(&entry);
@@ -128,7 +193,8 @@ impl FactContext<'_> {
                         || others.of(&path).next().is_some()
                 };
                 if is_link || (fits.is_match(&entry) && has_class()) {
-                    if is_link && !fits.is_match(&entry) {
+                    let leads_on = listed == Listed::Tracked && found.kind != Some(FileKind::File);
+                    if is_link && !leads_on && !fits.is_match(&entry) {
                         continue;
                     }
                     special.push(path);
@@ -168,6 +234,23 @@ enum Look {
 fn is_telling(name: &str) -> bool {
     name.rsplit_once('.')
         .is_some_and(|(_, extension)| !extension.is_empty() && !extension.contains(['*', '?', '[']))
+}
+
+/// `[slug].tsx` as `?.tsx`.
+fn without_brackets(name: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('[') {
+        plain.push_str(before);
+        let Some((_, behind)) = after.split_once(']') else {
+            plain.push('*');
+            return plain;
+        };
+        plain.push('?');
+        rest = behind;
+    }
+    plain.push_str(rest);
+    plain
 }
 
 fn splits(name: &std::ffi::OsStr) -> bool {

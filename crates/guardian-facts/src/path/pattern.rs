@@ -272,6 +272,11 @@ pub(super) fn matcher(component: &str) -> Option<globset::GlobMatcher> {
     Some(glob.compile_matcher())
 }
 
+/// A component of a shell pattern may match this name. A group may match any.
+pub(crate) fn matches_component(component: &str, name: &str) -> bool {
+    component.contains('(') || matcher(component).is_none_or(|pattern| pattern.is_match(name))
+}
+
 struct Expansion {
     scope: Scope,
     sensitivity: Sensitivity,

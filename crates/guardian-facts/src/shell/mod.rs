@@ -28,10 +28,12 @@ mod git_config;
 mod git_files;
 mod git_ignored;
 mod git_index;
+mod git_names;
 mod git_untracked;
 mod hosts;
 mod loose;
 mod nested;
+mod new_names;
 mod operands;
 mod outputs;
 mod parameters;
@@ -107,6 +109,7 @@ pub fn read_dialect(dialect: Dialect, command: &str, cwd: &Path, cx: &FactContex
         }
     }
     let mut facts = reader.facts;
+    new_names::follow(&mut facts, cx);
     git_ignored::fill(&mut facts, cx);
     facts.definitions = crate::definitions::of(&facts, cx);
     facts.summary = summary::summary(&facts, cx);

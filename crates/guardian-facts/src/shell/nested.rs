@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::bounds;
 use super::control::Flow;
+use super::git_names::Items;
 use super::parser::{Origin, Parser};
 use super::reader::{Input, Reader};
 use super::redirects::Redirects;
@@ -211,7 +212,14 @@ impl Reader<'_> {
                     inner.set(&assignment.name, Value::Scalar(Rc::new(value)));
                     inner.export(&assignment.name);
                 }
-                let lines = appended.then(|| self.lines_of(input.lines_of)).flatten();
+                let items = self
+                    .facts
+                    .commands
+                    .get(index)
+                    .map_or(Items::Words, |fact| Items::of(&fact.argv));
+                let lines = appended
+                    .then(|| self.lines_of(input.lines_of, items))
+                    .flatten();
                 let mut argv = argv.as_slice();
                 if self.is_env(index)
                     && let [dash, rest @ ..] = argv

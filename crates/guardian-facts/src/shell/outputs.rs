@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::git_names::{Items, NamesFrom, part_splits};
 use super::reader::Reader;
 use super::simple::Call;
 use super::values::{self, Kind, Part, State, Text, Value};
@@ -47,12 +48,13 @@ impl Revisions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Files {
     /// Where they lie.
-    base: PathBuf,
+    pub(super) base: PathBuf,
     /// What their last component fits.
-    name: String,
+    pub(super) name: String,
     /// They are named relative to this directory, and have no `..`.
-    relative_to: Option<PathBuf>,
-    listed: Listed,
+    pub(super) relative_to: Option<PathBuf>,
+    pub(super) listed: Listed,
+    pub(super) from: NamesFrom,
 }
 
 /// Commands that hand on some of the lines they get.
@@ -112,11 +114,12 @@ impl Reader<'_> {
     }
 
     /// The text for lines of the command at `feeder`, where they have a bound.
-    pub(super) fn lines_of(&mut self, feeder: Option<usize>) -> Option<String> {
+    pub(super) fn lines_of(&mut self, feeder: Option<usize>, items: Items) -> Option<String> {
         let index = feeder?;
         let bound = self.printed_by(index)?;
         let written = format!(
-            "<a line of `{}`>",
+            "{}{}`>",
+            items.begins(),
             self.facts.commands.get(index)?.display()
         );
         self.bound(&written, bound);
@@ -144,7 +147,7 @@ impl Reader<'_> {
                     &format!("${name}"),
                     kind,
                 )])))
-            && let Some(lines) = self.lines_of(feeder)
+            && let Some(lines) = self.lines_of(feeder, Items::Lines)
         {
             // a whole line, without the blanks around it
             state.set(
@@ -183,7 +186,7 @@ impl Reader<'_> {
             return match name {
                 "find" => find(&words, cwd?).map(Bound::Files),
                 "rg" | "grep" => searched(name, &words, cwd?).map(Bound::Files),
-                "git" => git(&words, cwd).filter(|bound| {
+                "git" => self.git(&words, cwd).filter(|bound| {
                     // errors are text of any kind
                     let tells_errors = fact
                         .redirects
@@ -249,7 +252,7 @@ impl Reader<'_> {
                     }
                     pattern.push('*');
                 }
-                Part::Unknown { written, .. } => match self.bound_of(written)? {
+                Part::Unknown { written: own, .. } => match self.bound_of(own)? {
                     Bound::Glob(text) => {
                         pattern.push_str(text);
                     }
@@ -274,13 +277,10 @@ impl Reader<'_> {
                         if !pattern.is_empty() && !pattern.ends_with('/') {
                             return None;
                         }
-                        return self.place_files(
-                            found,
-                            &pattern,
-                            text.get(at + 1..)?,
-                            written,
-                            state,
-                        );
+                        if part_splits(part, text) && self.has_split_tracked_names(found) {
+                            return None;
+                        }
+                        return self.place_files(found, &pattern, text.get(at + 1..)?, own, state);
                     }
                 },
             }
@@ -409,7 +409,7 @@ fn words_begin_with(words: &[Word], first: &str) -> bool {
     words.first().and_then(Word::as_literal) == Some(first)
 }
 
-fn literals(words: &[Word]) -> Option<Vec<&str>> {
+pub(super) fn literals(words: &[Word]) -> Option<Vec<&str>> {
     words.iter().map(Word::as_literal).collect()
 }
 
@@ -574,7 +574,7 @@ fn searched(program: &str, words: &[Word], cwd: &Path) -> Option<Files> {
     files(&operands, name, cwd, listed)
 }
 
-fn files(starts: &[&str], name: String, cwd: &Path, listed: Listed) -> Option<Files> {
+pub(super) fn files(starts: &[&str], name: String, cwd: &Path, listed: Listed) -> Option<Files> {
     let mut base: Option<PathBuf> = None;
     let mut relative = true;
     for start in starts.iter().chain(starts.is_empty().then_some(&".")) {
@@ -593,45 +593,8 @@ fn files(starts: &[&str], name: String, cwd: &Path, listed: Listed) -> Option<Fi
         name,
         relative_to: relative.then(|| cwd.to_path_buf()),
         listed,
+        from: NamesFrom::Disk,
     })
-}
-
-fn git(words: &[Word], cwd: Option<&Path>) -> Option<Bound> {
-    let words = literals(words)?;
-    let (command, rest) = words.split_first()?;
-    if let Some(revisions) = super::revisions::printed(&words) {
-        return Some(Bound::Revisions(revisions));
-    }
-    match *command {
-        "rev-parse" if rest == ["--abbrev-ref", "HEAD"] => Some(Bound::Branch),
-        "branch" if rest == ["--show-current"] => Some(Bound::Branch),
-        "ls-files" | "diff" | "grep" => {
-            let (mut names, mut name) = (*command == "ls-files", None);
-            let mut several = false;
-            for word in rest {
-                match *word {
-                    "--name-only" | "-l" => names = true,
-                    "--" | "--cached" | "--staged" | "-z" | "-m" | "-o" | "--others"
-                    | "--exclude-standard" | "--modified" | "HEAD" | "-i" | "-E" | "-F" | "-w" => {}
-                    _ if word.starts_with("--diff-filter=") => {}
-                    _ if word.starts_with('-') || word.starts_with(':') => return None,
-                    _ if word.starts_with("*.") && !word.contains(['/', '\\', '{']) => {
-                        several |= name.is_some();
-                        name = Some((*word).to_owned());
-                    }
-                    _ => several = true,
-                }
-            }
-            let name = name
-                .filter(|_| !several && *command != "grep")
-                .unwrap_or_else(|| "*".to_owned());
-            names
-                .then(|| files(&[], name, cwd?, Listed::Kept))
-                .flatten()
-                .map(Bound::Files)
-        }
-        _ => None,
-    }
 }
 
 /// What fits one pattern or the other, when both are patterns in one directory.

@@ -11,6 +11,7 @@ mod extract;
 mod input;
 mod laws;
 mod linked;
+mod new_names;
 mod place;
 mod repository;
 mod shell_oracle;

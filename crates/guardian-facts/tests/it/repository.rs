@@ -234,3 +234,113 @@ fn directories_that_a_tool_changes_to_are_looked_at() {
         );
     }
 }
+
+/// The `cat`s read places that are known, or bounded.
+#[track_caller]
+fn reads_known_places(machine: &Machine, text: &str, expected: bool) {
+    let facts = machine.read(text);
+    let known = facts
+        .accesses
+        .iter()
+        .filter(|access| access.kind == AccessKind::Read)
+        .all(|access| !matches!(access.target, guardian_facts::Target::Unknown { .. }));
+    assert_eq!(known, expected, "{text}: {:#?}", facts.accesses);
+}
+
+#[test]
+fn a_name_in_the_index_that_a_shell_would_split_is_no_bound() {
+    for odd in [
+        "src/b ../home/.ssh/id_rsa",
+        "src/b /etc/shadow.rs",
+        "src/b .env",
+        "src/b\t../x.rs",
+        "src/'.'./x.rs",
+        "src/.e[n]v",
+        "src/b id_rsa",
+        "target/.env",
+    ] {
+        let machine =
+            Machine::new().with(".git/index", index(&[("src/main.rs", FILE), (odd, FILE)]));
+        for text in [
+            "cat $(git ls-files src)",
+            "git ls-files | xargs cat",
+            "git ls-files | head -5 | xargs cat",
+            "for f in $(git ls-files); do cat $f; done",
+            "cat $(git diff --name-only)",
+            "git grep -l hello | xargs cat",
+            "git diff --name-only --diff-filter=ACM HEAD | xargs cat",
+        ] {
+            reads_known_places(&machine, text, false);
+        }
+    }
+    let machine = Machine::new().with(
+        ".git/index",
+        index(&[("src/main.rs", FILE), ("src/b ../x.md", FILE)]),
+    );
+    for text in [
+        // whole names
+        "git ls-files -z | xargs -0 cat",
+        "git ls-files | xargs -d '\\n' cat",
+        "git ls-files | while IFS= read -r f; do cat \"$f\"; done",
+        // not this name
+        "cat $(git ls-files '*.rs')",
+    ] {
+        reads_known_places(&machine, text, true);
+    }
+    reads_known_places(
+        &machine,
+        "git ls-files | while read -r f; do cat $f; done",
+        false,
+    );
+    reads_known_places(&machine, "git ls-files | xargs -d ' ' cat", false);
+}
+
+#[test]
+fn names_of_commits_are_bounded_only_whole() {
+    let machine = Machine::new().with(
+        ".git/index",
+        index(&[("src/main.rs", FILE), ("src/[slug]/My page.rs", FILE)]),
+    );
+    for text in [
+        "cat $(git diff --name-only HEAD~1)",
+        "git diff --name-only HEAD~1 | xargs cat",
+        "for f in $(git diff --name-only main..HEAD); do cat \"$f\"; done",
+        "cat $(git grep -l hello HEAD~1)",
+        "git diff --cached --name-only | xargs cat",
+        "git diff --name-only --diff-filter=ACM main HEAD | xargs cat",
+        "git diff --name-only HEAD~1 | while read -r f; do cat $f; done",
+    ] {
+        reads_known_places(&machine, text, false);
+    }
+    for text in [
+        "git diff --name-only HEAD~1 | while read -r f; do cat \"$f\"; done",
+        "git diff -z --name-only HEAD~1 | xargs -0 cat",
+        "git diff --name-only HEAD~1 | xargs -d '\\n' cat",
+        "cat $(git ls-files)",
+        "cat $(git diff --name-only)",
+        "git diff --name-only -- src | xargs cat",
+        "git diff --name-only src | xargs cat",
+        "git diff --cached --name-only --diff-filter=ACMR | xargs cat",
+        "git diff --name-only --diff-filter=d HEAD | xargs cat",
+        "git grep -l hello | xargs cat",
+        "git grep -l hello -- src | xargs cat",
+    ] {
+        reads_known_places(&machine, text, true);
+    }
+}
+
+#[test]
+fn a_tracked_directory_that_became_a_link_leads_where_it_leads() {
+    let machine = Machine::new()
+        .with(".git/index", index(&[("cfg/shadow.rs", FILE)]))
+        .with_link("cfg", "/etc");
+    let facts = machine.read("git ls-files '*.rs' | while read -r f; do cat \"$f\"; done");
+    let outside = facts.accesses.iter().any(|access| match &access.target {
+        guardian_facts::Target::Pattern { base, .. } => {
+            base.scope == guardian_facts::Scope::Outside
+        }
+        guardian_facts::Target::Unknown { .. } => true,
+        guardian_facts::Target::Exact(_) => false,
+    });
+    assert!(outside, "{:#?}", facts.accesses);
+}

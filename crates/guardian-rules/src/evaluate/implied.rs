@@ -114,7 +114,22 @@ fn sets_proxy(command: &CommandFact) -> bool {
 
 /// Files that commands may read or rewrite without naming them.
 pub(crate) fn accesses(facts: &Facts, roots: &RootPaths) -> Vec<Access> {
-    let mut found = Vec::new();
+    let mut found: Vec<Access> = facts
+        .maybe_linked
+        .iter()
+        .filter_map(|at| facts.accesses.get(*at))
+        .map(|access| Access {
+            target: Target::Unknown {
+                written: access
+                    .exact()
+                    .map_or_else(String::new, |fact| fact.written.clone()),
+                reason: "an earlier command may bring a link of that name".to_owned(),
+                when_empty: None,
+                temporary: false,
+            },
+            ..access.clone()
+        })
+        .collect();
     for (index, command) in facts.commands.iter().enumerate() {
         if command.place.elsewhere {
             continue;

@@ -346,8 +346,12 @@ impl When {
             Some(names) => facts
                 .accesses
                 .iter()
-                .filter(|access| access.kind == kind)
-                .map(|access| is_touched(names, access))
+                .enumerate()
+                .filter(|(_, access)| access.kind == kind)
+                .map(|(at, access)| match is_touched(names, access) {
+                    Certainty::No if facts.maybe_linked.contains(&at) => Certainty::Possible,
+                    certainty => certainty,
+                })
                 .max()
                 .unwrap_or(Certainty::No),
         };

@@ -410,3 +410,60 @@ fn the_floor_sees_the_tail_of_whatever_may_run_it() {
         ],
     );
 }
+
+#[test]
+fn a_write_through_a_link_of_the_same_text_is_one_to_what_it_leads_to() {
+    check(
+        Decision::Ask,
+        &[
+            "ln -s .git/hooks x1; echo echo hi > x1/pre-commit",
+            "cp -s .git/hooks/pre-commit x1; echo hi > x1",
+            "ln -s ~/.config x1; echo hi > x1/autostart/a.desktop",
+            "tar xf l.tar; echo hi > lnk/x",
+        ],
+    );
+    let outside = r#"
+        [[rule]]
+        id = "in-here"
+        effect = "deny"
+        when = { writes = "outside" }
+    "#;
+    check_rules(
+        outside,
+        Decision::Deny,
+        &[
+            "ln -s /tmp/zz lnk; echo hi > lnk",
+            "cp -s /tmp/zz lnk; echo > lnk",
+            "ln /tmp/zz lnk; echo > lnk",
+            "ln -t . -s /tmp/zz; echo > zz",
+        ],
+    );
+    check_rules(
+        outside,
+        Decision::Ask,
+        &[
+            "git checkout other; echo > lnk",
+            "git stash pop && echo hi >> src/main.rs",
+            "tar xf l.tar; echo > lnk/x",
+        ],
+    );
+    check_rules(
+        outside,
+        Decision::Allow,
+        &[
+            "git checkout -b x && echo hi > a.txt",
+            "echo hi > a.txt && git checkout other",
+            "tar xf a.tar && cd a && mkdir b",
+        ],
+    );
+    check(
+        Decision::Allow,
+        &[
+            "git checkout other && echo hi > a.txt",
+            "git pull && cargo test > test.log",
+            "tar xf a.tar && cd a && make",
+            "git checkout -b x && echo hi > a.txt",
+            "ln -sfn releases/3 current && cat current/VERSION",
+        ],
+    );
+}
