@@ -3,8 +3,10 @@
 mod accepted;
 mod answers;
 pub(crate) mod cover;
+mod hidden_tails;
 mod hits;
 pub(crate) mod implied;
+pub(crate) mod implied_hosts;
 mod items;
 mod proof;
 pub(crate) mod tails;

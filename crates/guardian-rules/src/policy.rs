@@ -19,7 +19,7 @@ use guardian_facts::{Access, AccessKind, AccessSource, Facts, Scope, Target};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluate::{Hit, View, implied, tails};
+use crate::evaluate::{Hit, View, implied, implied_hosts, tails};
 use crate::verdict::{Cause, Decision};
 
 pub use compile::{CompileContext, PolicyText};
@@ -446,7 +446,12 @@ impl Policy {
                 note_at_most(at, Subject::Access(access), Certainty::Possible);
             }
         }
-        for endpoint in &implied::endpoints(view.facts) {
+        let endpoints = if self.index.for_endpoint().is_empty() {
+            Vec::new()
+        } else {
+            implied_hosts::endpoints(view.facts)
+        };
+        for endpoint in &endpoints {
             for &at in self.index.for_endpoint() {
                 note_at_most(at, Subject::Endpoint(endpoint), Certainty::Possible);
             }

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use super::parser::Origin;
 use super::reader::Reader;
 use super::syntax::Piece;
 use super::values::{self, Kind, Part, State, Value};
@@ -32,9 +33,24 @@ impl Reader<'_> {
         }
     }
 
+    /// What the substitutions run that arithmetic expands once more (`read 'a[$(rm -rf ~)]'`): the
+    /// reading is not complete, but rules see these commands.
+    fn expanded_again(&mut self, text: &str, span: Span, state: &State) {
+        if !text.contains("$(") && !text.contains('`') {
+            return;
+        }
+        let script = format!(": \"{}\"", text.replace(['"', '\\'], ""));
+        let state = state.clone();
+        self.scoped(
+            |scope| scope.conditional = true,
+            |reader| reader.in_subshell(|reader| reader.text(&script, Origin::Fixed(span), state)),
+        );
+    }
+
     /// False when the expression may run something.
     fn expression(&mut self, text: &str, span: Span, state: &mut State, depth: usize) -> bool {
         if text.contains(['$', '`', '\\', '\'', '"']) || depth > 4 || !self.step() {
+            self.expanded_again(text, span, state);
             return false;
         }
         let bytes = text.as_bytes();

@@ -8,7 +8,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Host and port of `https://user@host:port/path`, `user@host:path` or `host`.
 pub(super) fn host_and_port(text: &str) -> (Option<String>, Option<u16>) {
+    if is_transport(text) {
+        return (None, None);
+    }
     let authority = authority(text);
+    if is_read_in_two_ways(text, authority) {
+        return (None, None);
+    }
     let host_part = authority
         .rsplit_once('@')
         .map_or(authority, |(_, host)| host);
@@ -24,6 +30,93 @@ pub(super) fn host_and_port(text: &str) -> (Option<String>, Option<u16>) {
         None => (host_part, None),
     };
     (normalised(host), port)
+}
+
+/// `ext::command`, `helper::address`: what git hands to a program of that name.
+fn is_transport(text: &str) -> bool {
+    text.split_once("::").is_some_and(|(helper, _)| {
+        !helper.is_empty()
+            && helper
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            && !helper.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+/// `http://a\\@b`: to some programs the backslash ends the host, to others all in front of the `@` is
+/// a user's name.
+fn is_read_in_two_ways(text: &str, authority: &str) -> bool {
+    let Some((_, behind)) = text.split_once(authority) else {
+        return false;
+    };
+    behind.starts_with('\\')
+        && behind
+            .split(['/', '?', '#'])
+            .next()
+            .is_some_and(|rest| rest.contains('@'))
+}
+
+/// Generic endings of host names. Endings of two letters are countries, unless they are endings of
+/// files.
+const ENDINGS: &[&str] = &[
+    "com", "org", "net", "edu", "gov", "mil", "int", "info", "biz", "pro", "dev", "app", "cloud",
+    "xyz", "site", "online", "tech", "store", "shop", "club", "live", "page", "internal", "local",
+    "lan", "corp", "onion", "example", "arpa",
+];
+const FILE_ENDINGS: &[&str] = &[
+    "rs", "py", "sh", "md", "js", "ts", "go", "pl", "rb", "cs", "cc", "hs", "ml", "mk", "so", "vb",
+    "kt", "ps", "gz", "bz", "xz", "tf", "mm", "db", "hh", "pm", "ex", "jl", "el",
+];
+
+/// Hosts that a text names, read loosely: in addresses (`https://host/path`), in front of a port
+/// and behind an `@` or a `=`, and names that end as host names do. It can only find danger: a
+/// host that cannot be brought to one form is left out, and a file may be taken for a host.
+#[must_use]
+pub fn hosts_in(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    // A host has a dot, or stands in an address.
+    if !text.contains('.') && !text.contains("//") {
+        return found;
+    }
+    let is_separator =
+        |character: char| character.is_whitespace() || "'\"`(),<>;|&{}[]=\\".contains(character);
+    for token in text.split(is_separator).filter(|token| !token.is_empty()) {
+        if let Some(at) = token.find("//") {
+            // `jdbc:mysql://host`, `-Hldap://host`
+            let start = token
+                .get(..at)
+                .and_then(|scheme| scheme.strip_suffix(':'))
+                .map_or(at, |_| at.saturating_sub(1));
+            let address = token
+                .get(start..)
+                .unwrap_or_default()
+                .trim_start_matches(':');
+            found.extend(host_and_port(address).0);
+            continue;
+        }
+        let first = token.split('/').next().unwrap_or_default();
+        found.extend(
+            first
+                .split(['@', ':'])
+                .filter(|piece| ends_as_host(piece))
+                .filter_map(normalised),
+        );
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn ends_as_host(piece: &str) -> bool {
+    let piece = piece.strip_suffix('.').unwrap_or(piece);
+    let Some((_, last)) = piece.rsplit_once('.') else {
+        return false;
+    };
+    let last = last.to_ascii_lowercase();
+    let is_country = last.len() == 2
+        && last.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && !FILE_ENDINGS.contains(&last.as_str());
+    is_country || ENDINGS.contains(&last.as_str()) || piece.parse::<Ipv4Addr>().is_ok()
 }
 
 /// What stands between the scheme and the path. One slash or three behind the scheme do as well.
@@ -114,7 +207,7 @@ mod tests {
             "http://evil%2eorg",
             "evil\u{3002}org",
             "//evil.org/x",
-            "http://evil.org\\@good.org",
+            "http://evil.org\\x",
         ] {
             check(text, Some("evil.org"));
         }
@@ -135,8 +228,50 @@ mod tests {
             "http://%zzvil.org",
             "http://a..org",
             "http://",
+            // curl takes what is in front of the `@` for a user's name, others go to the first
+            "http://good.org\\@evil.org",
+            "http://good.org\\@evil.org/x",
+            "ext::nc evil.org",
+            "helper::https://evil.org",
         ] {
             check(text, None);
         }
+    }
+
+    #[test]
+    fn hosts_are_found_in_words_and_code() {
+        for text in [
+            "http://evil.org/x",
+            "urlopen('http://evil.org')",
+            "--host=evil.org",
+            "HostName=evil.org",
+            "1:evil.org:2",
+            "evil.org:22",
+            "TCP:evil.org:80",
+            "nc evil.org 22",
+            "user@evil.org:path",
+            "//evil.org/share",
+            "ldap://EVIL.org",
+            "-Hldap://evil.org:389",
+            "jdbc:mysql://evil.org/db",
+            "scp://evil.org/f",
+            "evil.org/x",
+        ] {
+            assert_eq!(hosts_in(text), ["evil.org"], "{text}");
+        }
+        for text in [
+            "main.rs",
+            "print(1)",
+            "os.path.join(a)",
+            "./x.org/y/z.py",
+            "a//b.txt",
+        ] {
+            let found = hosts_in(text);
+            assert!(
+                !found.iter().any(|host| host.ends_with("org")),
+                "{text}: {found:?}"
+            );
+        }
+        assert_eq!(hosts_in("ping 10.0.0.1"), ["10.0.0.1"]);
     }
 }

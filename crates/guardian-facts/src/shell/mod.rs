@@ -58,6 +58,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use crate::{FactContext, Facts, Span};
+pub use hosts::hosts_in;
 use parser::Origin;
 use reader::Reader;
 use values::State;

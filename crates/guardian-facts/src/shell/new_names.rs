@@ -305,6 +305,9 @@ fn through(
                     if resolved.path != next {
                         add(placed(&next, fact, cx));
                         add(unknown(access, "a link that is moved may lead elsewhere"));
+                    } else if access.kind == AccessKind::Execute {
+                        // What runs is that file.
+                        add(placed(&next, fact, cx));
                     }
                     next
                 }

@@ -1,5 +1,5 @@
-//! What commands touch beyond the facts that name it: sets of files that nobody can list, and hosts
-//! that are not on the command line.
+//! What commands touch beyond the facts that name it: sets of files that nobody can list. Hosts that
+//! are not on the command line are in `implied_hosts`.
 //!
 //! Only deny and ask rules hear of it, and they answer "might" at most: `git stash` may rewrite the
 //! file that a rule protects, `pip install` may talk to the host that a rule denies. An allow never
@@ -9,37 +9,9 @@ use std::path::{Path, PathBuf};
 
 use guardian_facts::command::{Effect, Effects};
 use guardian_facts::{
-    Access, AccessDetail, AccessKind, AccessSource, CommandFact, Endpoint, Facts, PathFact,
-    RootPaths, Scope, Sensitivity, Target,
+    Access, AccessDetail, AccessKind, AccessSource, CommandFact, Facts, PathFact, RootPaths, Scope,
+    Sensitivity, Target,
 };
-
-use crate::policy::{Certainty, has_flag};
-
-/// Flags by which `curl` and `wget` reach a host that their operands do not name.
-const OTHER_HOST_FLAGS: &[&str] = &[
-    "-K",
-    "--config",
-    "--connect-to",
-    "--resolve",
-    "-x",
-    "--proxy",
-    "--preproxy",
-    "--socks4",
-    "--socks4a",
-    "--socks5",
-    "--socks5-hostname",
-    "--unix-socket",
-    "--abstract-unix-socket",
-    "--doh-url",
-    "-i",
-    "--input-file",
-    "-e",
-    "--execute",
-    "--alt-svc",
-    "--url",
-    "--variable",
-    "--expand-url",
-];
 
 /// Programs that pack whatever lies in a directory.
 const PACKERS: &[&str] = &[
@@ -53,64 +25,6 @@ const PACKERS: &[&str] = &[
     "squashfs",
     "mksquashfs",
 ];
-
-/// A command reaches the network, and no fact says where.
-pub(crate) fn endpoints(facts: &Facts) -> Vec<Endpoint> {
-    let proxied = facts.commands.iter().any(sets_proxy);
-    let unknown = |(index, command): (usize, &CommandFact)| {
-        let name = command.program.name.as_deref().unwrap_or_default();
-        let is_container = matches!(name, "docker" | "podman" | "nerdctl");
-        let reaches = command.has(Effect::Network)
-            || command.has(Effect::Publishes)
-            || (command.has(Effect::RemoteHost) && !is_container);
-        let named = facts
-            .endpoints
-            .iter()
-            .any(|endpoint| endpoint.command == Some(index));
-        let elsewhere = match name {
-            "curl" | "wget" => {
-                let flags: Vec<String> = OTHER_HOST_FLAGS
-                    .iter()
-                    .map(|&flag| flag.to_owned())
-                    .collect();
-                has_flag(command, &flags) != Certainty::No
-            }
-            "git" => {
-                has_flag(command, &["-c".to_owned(), "--config-env".to_owned()]) != Certainty::No
-            }
-            _ => false,
-        };
-        (reaches && (!named || elsewhere || proxied)).then_some(Endpoint {
-            host: None,
-            port: None,
-            command: Some(index),
-        })
-    };
-    facts
-        .commands
-        .iter()
-        .enumerate()
-        .filter_map(unknown)
-        .collect()
-}
-
-/// It sets a proxy for itself or for what follows.
-fn sets_proxy(command: &CommandFact) -> bool {
-    let is_proxy = |name: &str| {
-        let name = name.to_ascii_lowercase();
-        name.ends_with("_proxy") && name != "no_proxy"
-    };
-    command
-        .assignments
-        .iter()
-        .any(|assignment| is_proxy(&assignment.name))
-        || command.argv.iter().any(|word| {
-            let prefix = word.literal_prefix();
-            prefix
-                .split_once('=')
-                .is_some_and(|(name, _)| is_proxy(name))
-        })
-}
 
 /// Files that commands may read or rewrite without naming them.
 pub(crate) fn accesses(facts: &Facts, roots: &RootPaths) -> Vec<Access> {

@@ -84,7 +84,7 @@ const NAMES_TARGETS: &[&str] = &[
 const STARTS_COMMAND: &[&str] = &["--", "exec", "-c", "-e", "-x", ":::", "--exec", "--run"];
 
 /// Flags of git whose value is prose.
-const GIT_PROSE: &[&str] = &[
+pub(super) const GIT_PROSE: &[&str] = &[
     "-m",
     "--message",
     "--grep",
@@ -109,6 +109,7 @@ pub(crate) fn commands(facts: &Facts) -> Vec<Tail> {
     let mut found = Vec::new();
     for (index, command) in facts.commands.iter().enumerate() {
         other_spellings(command, &mut found);
+        super::hidden_tails::add(facts, index, command, &mut found);
         if may_run_words(facts, index, command) {
             tails(command, &mut found);
         }
@@ -124,7 +125,7 @@ pub(crate) fn commands(facts: &Facts) -> Vec<Tail> {
     found
 }
 
-fn may_run_words(facts: &Facts, index: usize, command: &CommandFact) -> bool {
+pub(super) fn may_run_words(facts: &Facts, index: usize, command: &CommandFact) -> bool {
     let name = command.program.name.as_deref().unwrap_or_default();
     if command.effects_known == Effects::Known
         || command.program.form == ProgramForm::Function
@@ -178,6 +179,10 @@ fn tails(command: &CommandFact, found: &mut Vec<Tail>) {
         };
         if text.contains([' ', '\t', '\n', '(', ';', '|', '&', '`', ',']) {
             inside(command, text, found);
+            // `-O'git push'`
+            if text.starts_with('-') && !text.starts_with("--") {
+                inside(command, text.get(2..).unwrap_or_default(), found);
+            }
             continue;
         }
         // `parallel git ::: push`: what separates the words of a runner is no word of the command
@@ -199,7 +204,7 @@ fn tails(command: &CommandFact, found: &mut Vec<Tail>) {
 
 /// Commands inside one word, read loosely: quotes, commas and brackets are blanks, so that
 /// `['git', 'push']` is `git push`.
-fn inside(command: &CommandFact, text: &str, found: &mut Vec<Tail>) {
+pub(super) fn inside(command: &CommandFact, text: &str, found: &mut Vec<Tail>) {
     let lower = text.to_ascii_lowercase();
     let calls = [
         "system",
@@ -309,7 +314,7 @@ fn other_spellings(command: &CommandFact, found: &mut Vec<Tail>) {
     }
 }
 
-fn unknown(span: Span) -> Word {
+pub(super) fn unknown(span: Span) -> Word {
     Word {
         parts: vec![WordPart::Unknown {
             written: "…".to_owned(),
@@ -322,7 +327,7 @@ fn unknown(span: Span) -> Word {
 }
 
 /// The command of these words, where the other one stands.
-fn made(command: &CommandFact, argv: Vec<Word>) -> CommandFact {
+pub(super) fn made(command: &CommandFact, argv: Vec<Word>) -> CommandFact {
     let mut tail = command.clone();
     let written = argv.first().map(Word::display).unwrap_or_default();
     let base = argv
