@@ -28,6 +28,7 @@ mod spellings;
 mod sql;
 mod system;
 mod tar;
+mod values;
 mod wrappers;
 
 #[cfg(test)]

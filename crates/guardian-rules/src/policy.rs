@@ -4,11 +4,13 @@ mod compile;
 mod error;
 mod examples;
 mod file;
+mod flags;
 mod glob;
 mod index;
 mod misplaced;
 mod preset;
 mod rule;
+mod sensitive;
 mod walks;
 mod words;
 
@@ -32,10 +34,11 @@ pub use file::{RuleEffect, policy_schema};
 pub use walks::WalkOver;
 
 pub(crate) use file::{AcceptedFile, AccessName, OneOrMany, RuleFile, Tail};
+pub(crate) use flags::has_flag;
 pub(crate) use glob::{Case, PathGlob};
 pub(crate) use preset::{PresetData, Proof};
 pub(crate) use rule::{Rule, Subject, command_of, effect_name, reaches_network};
-pub(crate) use words::{Certainty, has_flag, is_known_by_name};
+pub(crate) use words::{Certainty, is_known_by_name};
 
 /// Where a rule comes from, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -416,7 +419,9 @@ impl Policy {
             .any(|rule| {
                 rule.effect == RuleEffect::Allow
                     && matches!(rule.layer, Layer::Managed | Layer::User)
-                    && rule.paths.is_some()
+                    && rule.paths.as_ref().is_some_and(|paths| {
+                        sensitive::names_place(paths, access, &view.situation.roots)
+                    })
                     && rule.applies(view, Subject::Access(access)) == Certainty::Yes
             })
     }

@@ -24,6 +24,8 @@ pub(crate) struct Scanned<'e> {
     pub(crate) before_dashes: Option<usize>,
     /// Index in the arguments of the first operand.
     pub(crate) first_operand: Option<usize>,
+    /// Indices of the arguments that are values of the flag in front of them.
+    pub(crate) taken: Vec<usize>,
     /// Why the command is opaque.
     pub(crate) problems: Vec<(&'static str, String)>,
 }
@@ -212,6 +214,7 @@ impl<'e> Scanner<'e, '_> {
                 self.operand(self.next, &word.clone());
             }
             values.push(word.clone());
+            self.scanned.taken.push(self.next);
             self.next += 1;
         }
         self.scanned.flags.push(FlagUse { flag, values });

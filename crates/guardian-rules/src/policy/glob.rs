@@ -151,6 +151,20 @@ impl PathGlob {
         itself.then_some(true)
     }
 
+    /// The text in front of the first wildcard, of each alternative.
+    pub(crate) fn literal_texts(&self) -> impl Iterator<Item = String> {
+        self.alternatives.iter().map(|alternative| {
+            alternative
+                .tokens
+                .iter()
+                .map_while(|token| match token {
+                    Token::Char(character) => Some(*character),
+                    _ => None,
+                })
+                .collect()
+        })
+    }
+
     /// There is a path that both globs match (a superset where character classes meet).
     pub(crate) fn meets(&self, other: &Self, case: Case) -> bool {
         // `**/x` against everything beneath a directory

@@ -8,8 +8,9 @@ use guardian_facts::{
 };
 
 use super::file::{ClassName, EffectName, RuleEffect, ScopeName, TouchName};
+use super::flags::{gives_flag, has_flag};
 use super::glob::{Case, PathGlob, TextGlob};
-use super::words::{Certainty, CommandPattern, ProgramPattern, has_flag, has_flag_for_sure};
+use super::words::{Certainty, CommandPattern, ProgramPattern};
 use crate::evaluate::View;
 use crate::{Layer, OperatingMode, PermissionMode};
 
@@ -162,7 +163,7 @@ impl Rule {
         }
         if let Some(flags) = &self.flags {
             certainty = certainty.min(if strict {
-                has_flag_for_sure(command, flags).into()
+                gives_flag(command, flags)
             } else {
                 has_flag(command, flags)
             });
@@ -180,15 +181,14 @@ impl Rule {
                     .into()
             });
         }
-        if certainty != Certainty::No
-            && self
-                .unless
-                .as_ref()
-                .is_some_and(|unless| unless.holds_of_command(command, strict))
-        {
-            return Certainty::No;
+        let Some(unless) = self.unless.as_ref().filter(|_| certainty != Certainty::No) else {
+            return certainty;
+        };
+        match (unless.holds_of_command(command, strict), strict) {
+            (Certainty::Yes, _) | (Certainty::Possible, true) => Certainty::No,
+            (Certainty::Possible, false) => certainty.min(Certainty::Possible),
+            (Certainty::No, _) => certainty,
         }
-        certainty
     }
 
     fn applies_to_access(&self, view: &View<'_>, access: &Access) -> Certainty {
@@ -323,19 +323,20 @@ impl Rule {
 }
 
 impl Unless {
-    fn holds_of_command(&self, command: &CommandFact, strict: bool) -> bool {
-        let flags = self.flags.as_ref().is_some_and(|flags| {
+    /// The exception of an allow rule is feared, that of a deny rule must be certain.
+    fn holds_of_command(&self, command: &CommandFact, strict: bool) -> Certainty {
+        let flags = self.flags.as_ref().map_or(Certainty::No, |flags| {
             if strict {
-                has_flag(command, flags) != Certainty::No
+                has_flag(command, flags)
             } else {
-                has_flag_for_sure(command, flags)
+                gives_flag(command, flags)
             }
         });
         let does = self.does.as_ref().is_some_and(|does| {
             strict && command.effects_known == Effects::Opaque
                 || command.effects.iter().any(|effect| does.contains(effect))
         });
-        flags || does
+        flags.max(does.into())
     }
 }
 

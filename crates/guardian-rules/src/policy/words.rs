@@ -1,6 +1,5 @@
 //! Matching command lines word by word.
 
-use guardian_facts::catalogue::Catalogue;
 use guardian_facts::{CommandFact, Program, ProgramForm, RootPaths, Word, WordPart};
 
 use super::file::Tail;
@@ -147,7 +146,7 @@ impl CommandPattern {
 }
 
 /// The word may become several.
-fn may_split(word: &Word) -> bool {
+pub(super) fn may_split(word: &Word) -> bool {
     word.parts.iter().any(|part| {
         matches!(
             part,
@@ -367,96 +366,4 @@ fn is_program_path(rule: &str, program: &Program, roots: &RootPaths) -> bool {
         return false;
     };
     resolved.path == named
-}
-
-/// The command has one of these flags: as it stands, with `=value`, in a cluster of short flags, or
-/// abbreviated. Unknown words may be any flag.
-pub(crate) fn has_flag(command: &CommandFact, flags: &[String]) -> Certainty {
-    let flags = &spelled(command, flags, Skip::Options);
-    let mut best = Certainty::No;
-    if command.argv.first().is_some_and(may_split) {
-        best = Certainty::Possible;
-    }
-    for word in command.argv.iter().skip(1) {
-        let certainty = match word.as_literal() {
-            Some(text) => flags.iter().any(|flag| is_flag(text, flag)).into(),
-            None if matches!(word.parts.first(), Some(WordPart::Literal(text)) if !text.starts_with('-')) => {
-                Certainty::No
-            }
-            None => Certainty::Possible,
-        };
-        best = best.max(certainty);
-    }
-    best
-}
-
-/// The flags with their other spellings, as the catalogue knows them: `-f` is `--force` of
-/// `git push`. Where nothing may be skipped, only words that stand right behind the program are
-/// taken for subcommands.
-fn spelled(command: &CommandFact, flags: &[String], skip: Skip) -> Vec<String> {
-    let mut names: Vec<&str> = command.program.name.as_deref().into_iter().collect();
-    if names.is_empty() {
-        return flags.to_vec();
-    }
-    let catalogue = Catalogue::builtin();
-    for word in command.argv.iter().skip(1) {
-        let text = word.as_literal().filter(|text| !text.starts_with('-'));
-        if skip == Skip::Nothing {
-            let known = text.filter(|text| catalogue.lists(&format!("{} {text}", names.join(" "))));
-            if known.is_none() {
-                break;
-            }
-        }
-        names.extend(text);
-    }
-    let others = flags
-        .iter()
-        .flat_map(|flag| catalogue.other_spellings(&names, flag))
-        .map(str::to_owned);
-    flags.iter().cloned().chain(others).collect()
-}
-
-fn is_flag(word: &str, flag: &str) -> bool {
-    if word == flag {
-        return true;
-    }
-    if let Some(long) = flag.strip_prefix("--") {
-        let Some(written) = word.strip_prefix("--") else {
-            return false;
-        };
-        let name = written.split('=').next().unwrap_or(written);
-        return name.len() >= 2 && long.starts_with(name) || name == long;
-    }
-    // one-letter flags: `-xf` and `-fVALUE` hold `-f`
-    let mut letters = flag.chars().skip(1);
-    match (letters.next(), letters.next()) {
-        (Some(letter), None) => {
-            word.starts_with('-')
-                && !word.starts_with("--")
-                && word.chars().skip(1).any(|c| c == letter)
-        }
-        _ => word.split('=').next() == Some(flag),
-    }
-}
-
-/// The flag stands there literally, before any `--`.
-pub(crate) fn has_flag_for_sure(command: &CommandFact, flags: &[String]) -> bool {
-    let flags = spelled(command, flags, Skip::Nothing);
-    command
-        .argv
-        .iter()
-        .skip(1)
-        .map_while(|word| match word.as_literal() {
-            Some("--") => None,
-            literal => Some(literal),
-        })
-        .flatten()
-        .any(|text| {
-            flags.iter().any(|flag| {
-                text == flag
-                    || text
-                        .strip_prefix(flag.as_str())
-                        .is_some_and(|rest| rest.starts_with('='))
-            })
-        })
 }

@@ -1,6 +1,6 @@
 //! The rule language: what rules match, what they cover, and what they do not.
 
-use guardian_facts::{AccessKind, Effect, Facts, Reading};
+use guardian_facts::{AccessKind, Effect, Facts, PathClasses, Reading};
 use guardian_rules::{
     Cause, Decision, Layer, OperatingMode, PermissionMode, PolicyChange, Preset, SandboxState,
     Trust, evaluate,
@@ -8,7 +8,7 @@ use guardian_rules::{
 
 use crate::build::{
     all_of, and, asking, auto, command, file_tool, opaque, place, policy, reaching, redirecting,
-    run, situation, text, touching, user,
+    roots, run, situation, text, touching, user,
 };
 
 #[track_caller]
@@ -313,6 +313,66 @@ fn a_sensitive_path_that_the_user_names_becomes_a_question_and_guardians_own_sta
         Decision::Deny,
         "only managed and user"
     );
+}
+
+#[test]
+fn only_a_rule_that_reaches_into_the_sensitive_place_names_it() {
+    for (glob, path, expected) in [
+        ("/etc/shadow", "/etc/shadow", Decision::Ask),
+        ("/etc/shadow*", "/etc/shadow", Decision::Ask),
+        ("~/.ssh/*", "~/.ssh/id_rsa", Decision::Ask),
+        ("~/.bash_history", "~/.bash_history", Decision::Ask),
+        ("/etc/*", "/etc/shadow", Decision::Deny),
+        ("/etc/{shadow,hosts}", "/etc/shadow", Decision::Ask),
+        ("/etc/**", "/etc/shadow", Decision::Deny),
+        ("~/*", "~/.bash_history", Decision::Deny),
+        ("~/.*", "~/.bash_history", Decision::Deny),
+        ("~/**", "~/.ssh/id_rsa", Decision::Deny),
+        ("**", "~/.ssh/id_rsa", Decision::Deny),
+        ("**/id_*", "~/.ssh/id_rsa", Decision::Deny),
+        ("**/.ssh/**", "~/.ssh/id_rsa", Decision::Ask),
+    ] {
+        let rules = format!("[[rule]]\nid = \"k\"\neffect = \"allow\"\npaths = [\"{glob}\"]\n");
+        let mut path = place(path);
+        path.sensitivity = PathClasses::from_default().classify(&path.path, &roots().home);
+        assert!(path.sensitivity.sensitive);
+        check(&rules, &file_tool("Read", path), expected);
+    }
+}
+
+#[test]
+fn the_exception_of_a_deny_rule_is_certain() {
+    let rules = "[[rule]]\nid = \"p\"\neffect = \"deny\"\ncommand = [\"git\", \"push\"]\nunless = { flags = [\"--dry-run\"] }\n";
+    for (line, expected) in [
+        ("git push --dry-run", Decision::Allow),
+        ("git push -n origin", Decision::Allow),
+        ("git push --no-dry-run --dry-run", Decision::Allow),
+        ("git push --dry-run --no-dry-run", Decision::Deny),
+        ("git push -n --no-dry", Decision::Deny),
+        ("git push --dry-run=false", Decision::Deny),
+        ("git push -o --dry-run", Decision::Deny),
+        ("git push -o -n", Decision::Deny),
+        ("git push --repo --dry-run", Decision::Deny),
+        ("git push -- --dry-run", Decision::Deny),
+        ("git push --dry-run $X", Decision::Ask),
+        ("git push --nosuch --dry-run", Decision::Ask),
+        ("git push $X", Decision::Deny),
+    ] {
+        stops(rules, &run(command(line, &[])), expected);
+    }
+}
+
+#[test]
+fn a_flag_that_an_allow_rule_wants_is_in_force() {
+    let rules = "[[rule]]\nid = \"p\"\neffect = \"allow\"\ncommand = [\"git\", \"push\"]\nflags = [\"--dry-run\"]\n";
+    for (line, expected) in [
+        ("git push --dry-run", Decision::Allow),
+        ("git push -o --dry-run", Decision::Ask),
+        ("git push --dry-run --no-dry-run", Decision::Ask),
+        ("git push --dry-run $X", Decision::Ask),
+    ] {
+        check(rules, &run(command(line, &[])), expected);
+    }
 }
 
 #[test]
