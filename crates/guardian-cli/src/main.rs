@@ -16,6 +16,9 @@ mod transcripts;
 
 use clap::Parser;
 use guardian_host::ErrorCode;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::ExitCode;
@@ -63,7 +66,9 @@ fn main() -> std::process::ExitCode {
     .into()
 }
 
-/// Logs to stderr, never to stdout; quiet unless `GUARDIAN_LOG` says otherwise.
+/// Logs to stderr, never to stdout; quiet unless `GUARDIAN_LOG` says otherwise. What the libraries
+/// say is never logged, at no level: they do not know what of a call's arguments is nobody's business
+/// (the walker tells every pattern that it compiles).
 fn start_log(arguments: &Arguments) {
     let json = arguments.log_json;
     // The other commands say themselves what is wrong with a file.
@@ -77,10 +82,22 @@ fn start_log(arguments: &Arguments) {
     let log = tracing_subscriber::fmt()
         .with_ansi(false)
         .with_writer(move || output::Log { json });
+    let ours = filter_fn(|metadata| is_our_target(metadata.target()));
     match (filter, json) {
-        (Some(filter), true) => log.with_env_filter(filter).json().init(),
-        (Some(filter), false) => log.with_env_filter(filter).init(),
-        (None, true) => log.with_max_level(level).json().init(),
-        (None, false) => log.with_max_level(level).init(),
+        (Some(filter), true) => log
+            .with_env_filter(filter)
+            .json()
+            .finish()
+            .with(ours)
+            .init(),
+        (Some(filter), false) => log.with_env_filter(filter).finish().with(ours).init(),
+        (None, true) => log.with_max_level(level).json().finish().with(ours).init(),
+        (None, false) => log.with_max_level(level).finish().with(ours).init(),
     }
+}
+
+/// Is this the name of one of guardian's own modules?
+fn is_our_target(target: &str) -> bool {
+    let name = target.split("::").next().unwrap_or_default();
+    name == "guardian" || name.starts_with("guardian_")
 }

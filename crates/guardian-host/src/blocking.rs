@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::error::HostError;
 
@@ -46,24 +47,58 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| Fault)
 }
 
-/// Drives a call on a thread of its own, if one is free. Dropping the future that this returns drops
-/// the call.
+/// Drives a call on a thread of its own, if one is free: from now on, not from when the future is
+/// first polled, so that nobody has to wake up in between. Dropping the future that this returns
+/// drops the call.
 ///
 /// # Errors
 /// The call's, or `INTERNAL` when it panicked.
-pub(crate) async fn on_own_thread<T: Send + 'static>(
+pub(crate) fn on_own_thread<T: Send + 'static>(
     call: impl Future<Output = Result<T, HostError>> + Send + 'static,
-) -> Result<T, HostError> {
-    let runtime = Handle::current();
+) -> impl Future<Output = Result<T, HostError>> + Send + 'static {
+    let begun = begin(call);
+    async move {
+        match begun {
+            Begun::Here(call) => call.await,
+            Begun::Elsewhere { driven, waiting } => {
+                let driven = driven.await;
+                drop(waiting);
+                match driven {
+                    Ok(Some(result)) => result,
+                    Ok(None) | Err(_) => Err(HostError::internal("the call met a fault")),
+                }
+            }
+        }
+    }
+}
+
+/// Where a call is driven.
+enum Begun<C, T> {
+    /// By whoever polls it.
+    Here(C),
+    /// By its own thread.
+    Elsewhere {
+        driven: JoinHandle<Option<Result<T, HostError>>>,
+        /// Held until the waiting future ends, or is dropped.
+        waiting: oneshot::Sender<()>,
+    },
+}
+
+fn begin<T: Send + 'static, C>(call: C) -> Begun<C, T>
+where
+    C: Future<Output = Result<T, HostError>> + Send + 'static,
+{
     // A runtime of one thread drives timers and input only from that thread, which would have to
     // wake up for each of them anyway; and a paused clock (in tests) stands while a thread works.
-    let place = (runtime.runtime_flavor() == RuntimeFlavor::MultiThread).then(Place::take);
-    let Some(place) = place.flatten() else {
-        return call.await;
+    let runtime = Handle::try_current()
+        .ok()
+        .filter(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread);
+    let Some((runtime, place)) = runtime.and_then(|runtime| Some((runtime, Place::take()?))) else {
+        return Begun::Here(call);
     };
-    // Held until this future ends, or is dropped.
-    let (_waiting, abandoned) = oneshot::channel::<()>();
-    let driven = tokio::task::spawn_blocking(move || {
+    let (waiting, abandoned) = oneshot::channel::<()>();
+    let on = runtime.clone();
+    let driven = on.spawn_blocking(move || {
         let _place = place;
         let _own = Own::begin();
         runtime.block_on(async move {
@@ -74,10 +109,7 @@ pub(crate) async fn on_own_thread<T: Send + 'static>(
             }
         })
     });
-    match driven.await {
-        Ok(Some(result)) => result,
-        Ok(None) | Err(_) => Err(HostError::internal("the call met a fault")),
-    }
+    Begun::Elsewhere { driven, waiting }
 }
 
 /// One of the threads.

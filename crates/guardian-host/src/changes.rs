@@ -11,7 +11,7 @@ use guardian_store::{
     SessionId, Snapshot, Store, StoreError,
 };
 use guardian_tools::{
-    ChangeBefore, ChangeRecord, FailureCode, Hunk, LineKind, RestoreTo, RollbackOutcome,
+    ChangeBefore, ChangeRecord, FailureCode, Hunk, Keeping, LineKind, RestoreTo, RollbackOutcome,
     RollbackRequest, RootKind, SnapshotSink, ToolFailure, UpcomingChange, rollback,
 };
 use serde_json::{Value, json};
@@ -136,6 +136,20 @@ impl SnapshotSink for SnapshotKeeper {
             }
             Ok(Capture::OverQuota) => Err("the undo store is full".to_owned()),
             Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn keep_and_note(&self, bytes: &[u8], change: &UpcomingChange) -> Result<Keeping, String> {
+        let snapshot = self.snapshot(change);
+        match self.store.capture_and_note(&self.session, bytes, &snapshot) {
+            Ok(Capture::Kept(id)) => {
+                let key = id.as_str().to_owned();
+                *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(id);
+                self.noted.store(true, Ordering::Relaxed);
+                Ok(Keeping::Kept(key))
+            }
+            Ok(Capture::OverQuota) => Ok(Keeping::Refused("the undo store is full".to_owned())),
+            Err(error) => Ok(Keeping::Refused(error.to_string())),
         }
     }
 

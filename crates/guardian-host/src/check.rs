@@ -259,12 +259,12 @@ impl Host {
         let looked = runtime
             .roots(roots)
             .and_then(|roots| guardian_tools::bind(extraction.input, &extraction.facts, &roots))
-            .and_then(|bound| {
+            .and_then(|mut bound| {
                 if let Some(failure) = bound.known_unusable() {
                     return Err(failure.clone());
                 }
                 if tool_kind(tool) == ToolKind::Change {
-                    self.preview_now(runtime, roots, &bound)?;
+                    self.preview_now(runtime, roots, &mut bound)?;
                 }
                 bound.binding().map(drop)
             });

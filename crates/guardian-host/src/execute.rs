@@ -15,9 +15,9 @@ use guardian_tools::bash::{
     Abort, BashContext, BashRequest, BashResult, SandboxRequest, Shell, run_bash,
 };
 use guardian_tools::{
-    Bound, BoundInput, BoundTarget, ChangePreview, ClassesHidden, FailureCode, FileLimits,
+    Bound, BoundInput, BoundTarget, ChangeOutlook, ClassesHidden, FailureCode, FileLimits,
     HiddenFiles, HiddenNames, Hiding, Permitted, SnapshotSink, ToolContext, ToolFailure, Vision,
-    preview, run_file_tool,
+    prepare_change, run_file_tool,
 };
 
 use crate::admission::Slot;
@@ -160,17 +160,17 @@ impl Host {
     pub(crate) async fn preview_change(
         self: &Arc<Self>,
         passage: &Passage,
-        bound: BoundInput,
-    ) -> Result<(BoundInput, Option<ChangePreview>), Stop> {
+        mut bound: BoundInput,
+    ) -> Result<(BoundInput, Option<ChangeOutlook>), Stop> {
         let body = self.file_body(passage, FILE_TOOL_TIMEOUT).await?;
-        let (bound, previewed) = blocking(move || {
-            let previewed = body.with_context(None, |context| preview(&bound, context));
-            (bound, previewed)
+        let (bound, prepared) = blocking(move || {
+            let prepared = body.with_context(None, |context| prepare_change(&mut bound, context));
+            (bound, prepared)
         })
         .await
         .map_err(|_| HostError::internal("the change could not be looked at"))?;
-        match previewed {
-            Ok(preview) => Ok((bound, preview)),
+        match prepared {
+            Ok(outlook) => Ok((bound, outlook)),
             Err(failure) => Err(of_failure(passage, &failure)),
         }
     }
@@ -180,9 +180,9 @@ impl Host {
         self: &Arc<Self>,
         runtime: &Arc<SessionRuntime>,
         roots: &RootPaths,
-        bound: &BoundInput,
-    ) -> Result<Option<ChangePreview>, ToolFailure> {
-        preview(
+        bound: &mut BoundInput,
+    ) -> Result<Option<ChangeOutlook>, ToolFailure> {
+        prepare_change(
             bound,
             &ToolContext {
                 limits: &FileLimits::spec(),

@@ -127,7 +127,7 @@ impl Host {
             }
         };
         repair::watch(&mut passage, &mut outcome);
-        self.record_end(&mut passage, &outcome).await?;
+        self.record_end(&mut passage, &mut outcome).await?;
         Ok(outcome)
     }
 
@@ -141,11 +141,13 @@ impl Host {
         let in_flight = self
             .calls
             .begin(&request.session_id, &request.tool_call_id)?;
-        self.session(&request.session_id).await?;
-        self.own_session(&request.session_id).await?;
-        // Read now: turns that a process left running when it died ended with the lease.
-        let session = self.session(&request.session_id).await?;
+        let mut session = self.session(&request.session_id).await?;
         let runtime = self.runtime(&session.session_id);
+        if !runtime.holds_lease() {
+            self.own_session(&request.session_id).await?;
+            // Read again: turns that a process left running when it died ended with the lease.
+            session = self.session(&request.session_id).await?;
+        }
         let record = CallRecord::new(&request, &session);
         Ok(Passage {
             request,
@@ -209,12 +211,13 @@ impl Host {
             return Err(ToolOutcome::of_failure(id, failure).into());
         }
         if tool_kind(&passage.request.tool_name) == ToolKind::Change {
-            let (same, preview) = self.preview_change(passage, bound).await?;
+            let (same, outlook) = self.preview_change(passage, bound).await?;
             bound = same;
+            check_abort(passage)?;
             judged.overwrite = match bound.target() {
                 // Nothing is overwritten by a call that will fail.
                 BoundTarget::Unusable { .. } => OverwriteState::NONE,
-                _ => overwrite_state(&passage.runtime, &facts, preview.as_ref()),
+                _ => overwrite_state(&passage.runtime, &facts, outlook.as_ref()),
             };
             judged.verdict = self.decide(passage, &facts, judged.overwrite).await?;
             if judged.verdict.decision == Decision::Deny {
@@ -223,6 +226,7 @@ impl Host {
         }
         let class = call_class(&passage.request.tool_name);
         let (bound, slot) = if judged.verdict.decision == Decision::Ask {
+            bound.forget_prepared();
             let (bound, binding) = self.binding_of(bound, passage).await?;
             let asked = Asked {
                 call: &call,
@@ -296,6 +300,7 @@ impl Host {
         arrival: Option<&mut Arrival>,
     ) -> Result<Judged, Stop> {
         let mut extraction = self.extract(passage, call).await?;
+        check_abort(passage)?;
         if let Some(arrival) = arrival
             && let Some(path) = changed_path(&extraction.facts)
         {
@@ -322,7 +327,7 @@ impl Host {
 
     async fn extract(
         self: &Arc<Self>,
-        passage: &Passage,
+        passage: &mut Passage,
         call: &ToolCall,
     ) -> Result<Extraction, Stop> {
         let (host, call, roots) = (
@@ -332,19 +337,21 @@ impl Host {
         );
         let runtime = Arc::clone(&passage.runtime);
         let extracted = blocking(move || {
-            let extraction = host.judge.extract(&call, &roots, &host.probe)?;
+            let extracted = host.judge.extract_call(&call, &roots, &host.probe)?;
             // Scratch is made on first need, which is now, and not between judging and binding.
-            if needs_scratch(&extraction.facts) && runtime.make_scratch(&roots) {
-                return host.judge.extract(&call, &roots, &host.probe);
+            if needs_scratch(&extracted.0.facts) && runtime.make_scratch(&roots) {
+                return host.judge.extract_call(&call, &roots, &host.probe);
             }
-            Ok(extraction)
+            Ok(extracted)
         })
         .await
         .map_err(|_| HostError::internal("the call could not be analysed"))?;
-        extracted.map_err(|error| match error {
-            Refused::Workspace => workspace_required(passage).into(),
-            Refused::Arguments(error) => invalid_arguments(passage, &error).into(),
-        })
+        let (extraction, carried) = extracted.map_err(|error| match error {
+            Refused::Workspace => workspace_required(passage),
+            Refused::Arguments(error) => invalid_arguments(passage, &error),
+        })?;
+        passage.record.carries(carried);
+        Ok(extraction)
     }
 
     /// Decides about facts, and puts it on record.
@@ -501,10 +508,8 @@ impl Host {
         facts: &Facts,
         overwrite: OverwriteState,
     ) -> Result<(), Stop> {
-        if passage.in_flight.cancel.is_cancelled() {
-            return Err(aborted(passage).into());
-        }
-        let session = self.session(&passage.request.session_id).await?;
+        check_abort(passage)?;
+        let (session, grants) = self.session_and_grants(&passage.request.session_id)?;
         self.check_mode(passage, &session)?;
         passage.session = session;
         if passage.request.turn_id.is_some()
@@ -513,7 +518,12 @@ impl Host {
             return Err(aborted(passage).into());
         }
         self.check_delegate_again(passage).await?;
-        let caller = passage.caller(self).await;
+        let caller = Caller {
+            delegate: passage.delegate_name(),
+            ..self
+                .caller_with(&passage.session, &passage.request.tool_name, grants)
+                .await
+        };
         let policy = self.policy_of(&passage.session).await?;
         let verdict = self.judge.decide(facts, &caller, overwrite, &policy);
         passage.policy = Some(policy);
@@ -527,6 +537,14 @@ impl Host {
             Decision::Ask | Decision::Allow => Ok(()),
         }
     }
+}
+
+/// An abort ends a call between any two of its steps: large arguments take their time.
+fn check_abort(passage: &Passage) -> Result<(), Stop> {
+    if passage.in_flight.cancel.is_cancelled() {
+        return Err(aborted(passage).into());
+    }
+    Ok(())
 }
 
 /// The names that a request carries into every row, card and notice are of a sane length.

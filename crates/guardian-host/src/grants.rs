@@ -2,7 +2,7 @@
 
 use guardian_review::Decider;
 use guardian_rules::{Grant, SandboxState, ToolKind, tool_kind};
-use guardian_store::{AuditEntry, AuditEvent, Durability, SessionId};
+use guardian_store::{AuditEntry, AuditEvent, Durability, SessionId, StoredGrant};
 use serde_json::json;
 
 use crate::error::HostError;
@@ -23,18 +23,34 @@ pub struct GrantInfo {
     pub at: i64,
 }
 
+/// The grants that were looked up; those that could not be read count as none (SPEC §1).
+pub(crate) fn readable(grants: Result<Vec<StoredGrant>, HostError>) -> Vec<Grant> {
+    match grants {
+        Ok(grants) => grants.into_iter().map(|row| row.grant).collect(),
+        Err(error) => {
+            tracing::warn!(%error, "grants could not be read and count as none");
+            Vec::new()
+        }
+    }
+}
+
 impl Host {
     /// Who calls this tool. Grants that cannot be read count as none (SPEC §1).
     pub(crate) async fn caller(&self, session: &SessionInfo, tool: &str) -> Caller {
         let grants = match SessionId::new(session.session_id.clone()) {
-            Ok(id) => self
-                .look_up(|store| store.grants(&id))
-                .unwrap_or_else(|error| {
-                    tracing::warn!(%error, "grants could not be read and count as none");
-                    Vec::new()
-                }),
+            Ok(id) => readable(self.look_up(|store| store.grants(&id))),
             Err(_) => Vec::new(),
         };
+        self.caller_with(session, tool, grants).await
+    }
+
+    /// The same where the grants were looked up with the session.
+    pub(crate) async fn caller_with(
+        &self,
+        session: &SessionInfo,
+        tool: &str,
+        grants: Vec<Grant>,
+    ) -> Caller {
         let sandbox = if tool_kind(tool) == ToolKind::Shell {
             self.sandbox_state().await
         } else {
@@ -44,7 +60,7 @@ impl Host {
             mode: session.mode,
             permission_mode: session.effective_permission_mode,
             roots: session.roots.clone(),
-            grants: grants.into_iter().map(|row| row.grant).collect(),
+            grants,
             delegate: None,
             attended: self.clients.is_attended(),
             sandbox,

@@ -10,7 +10,7 @@ use guardian_facts::{
     Facts, FactsV1, LinkedNames, PathClasses, PathProbe, ProbeLog, RawArgs, RegisterError,
     RootPaths, Scope, ToolCall, ToolInput,
 };
-use guardian_redact::Redactor;
+use guardian_redact::{CarriedSecrets, Redactor};
 use guardian_rules::{
     Cause, Decision, Grant, OperatingMode, PermissionMode, SandboxState, Situation, ToolRisk,
     Verdict, tool_kind, tool_risk,
@@ -201,17 +201,28 @@ impl Judge {
         roots: &RootPaths,
         probe: &dyn PathProbe,
     ) -> Result<Extraction, Refused> {
+        let (extraction, _) = self.extract_call(call, roots, probe)?;
+        Ok(extraction)
+    }
+
+    /// [`Self::extract`], with the secrets that the call carries: whoever says something about the
+    /// call need not look for them again.
+    pub(crate) fn extract_call(
+        &self,
+        call: &ToolCall,
+        roots: &RootPaths,
+        probe: &dyn PathProbe,
+    ) -> Result<(Extraction, CarriedSecrets), Refused> {
         let context = self.context(roots, probe);
-        match self.read().registry.extract(call, &context) {
-            Ok(mut extraction) => {
-                let carried = carried::of_call(&self.redactor, call, &extraction.facts);
-                carried::hide_in_sentences(&self.redactor, &carried, &mut extraction.facts);
-                Ok(extraction)
-            }
-            Err(ExtractError::Argument(error)) => Err(Refused::Arguments(Box::new(error))),
-            Err(ExtractError::WorkspaceRequired) => Err(Refused::Workspace),
-            Err(ExtractError::Failed(reason)) => Ok(unknown(call, reason)),
-        }
+        let mut extraction = match self.read().registry.extract(call, &context) {
+            Ok(extraction) => extraction,
+            Err(ExtractError::Argument(error)) => return Err(Refused::Arguments(Box::new(error))),
+            Err(ExtractError::WorkspaceRequired) => return Err(Refused::Workspace),
+            Err(ExtractError::Failed(reason)) => unknown(call, reason),
+        };
+        let carried = carried::of_call(&self.redactor, call, &extraction.facts);
+        carried::hide_in_sentences(&self.redactor, &carried, &mut extraction.facts);
+        Ok((extraction, carried))
     }
 
     /// The facts of a call as anybody may see them.

@@ -1,6 +1,7 @@
 //! Tool requests and their outcomes.
 
 use guardian_tools::ToolFailure;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::error::{ErrorCode, HostError};
@@ -70,6 +71,18 @@ pub struct ToolOutcome {
     pub denied: bool,
     /// What the runtime should do, e.g. `{terminate: true}`.
     pub runtime: Option<Box<Value>>,
+    /// The content as JSON text, once it was written out.
+    text: Option<Box<ContentText>>,
+}
+
+/// A content as JSON text: written out once, for its size on record and for the wire.
+#[derive(Debug, Clone)]
+struct ContentText(Box<RawValue>);
+
+impl PartialEq for ContentText {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
 }
 
 impl ToolOutcome {
@@ -83,6 +96,7 @@ impl ToolOutcome {
             content,
             denied: false,
             runtime: None,
+            text: None,
         }
     }
 
@@ -103,6 +117,7 @@ impl ToolOutcome {
             content,
             denied: false,
             runtime: None,
+            text: None,
         }
     }
 
@@ -134,6 +149,28 @@ impl ToolOutcome {
         Self {
             denied,
             ..Self::failed_with(tool_call_id, code, failure.to_content())
+        }
+    }
+
+    /// Writes the content out as JSON text; returns its length in bytes. The last thing that is
+    /// done to an outcome: [`Self::into_content_text`] hands out this text.
+    pub(crate) fn write_out(&mut self) -> usize {
+        // A JSON value always is one as text.
+        self.text = serde_json::value::to_raw_value(&self.content)
+            .ok()
+            .map(|text| Box::new(ContentText(text)));
+        let text = self.text.as_ref();
+        text.map_or(0, |text| text.0.get().len())
+    }
+
+    /// The content as JSON text.
+    ///
+    /// # Errors
+    /// Never for a content that is JSON.
+    pub(crate) fn into_content_text(self) -> Result<Box<RawValue>, serde_json::Error> {
+        match self.text {
+            Some(text) => Ok(text.0),
+            None => serde_json::value::to_raw_value(&self.content),
         }
     }
 

@@ -3,10 +3,11 @@
 //! A row "about to run" is durable before a high-risk call runs; every call, also a denied one,
 //! ends with one row of the same fields (SPEC §14).
 
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use guardian_facts::Facts;
-use guardian_redact::{Preview, PreviewLimits};
+use guardian_redact::{CarriedSecrets, Preview, PreviewLimits};
 use guardian_review::{Allowance, Decider, Review, ReviewOutcome};
 use guardian_rules::{Decision, ToolRisk, Verdict, tool_risk};
 use guardian_store::{
@@ -32,11 +33,20 @@ pub(crate) struct Approval {
     pub(crate) kind: ApprovalKind,
 }
 
+/// A call's arguments on record.
+struct RecordedArguments {
+    hash: Option<String>,
+    preview: Value,
+}
+
 /// The record of one call while it is being made.
 pub(crate) struct CallRecord {
     arrived: Instant,
     session: Option<SessionId>,
     request: ToolRequest,
+    arguments: OnceLock<RecordedArguments>,
+    /// The secrets of the call, once they are known.
+    carried: Option<CarriedSecrets>,
     delegate: Option<String>,
     summary: Option<String>,
     decision: Option<Decision>,
@@ -66,6 +76,8 @@ impl CallRecord {
             arrived: Instant::now(),
             session: SessionId::new(session.session_id.clone()).ok(),
             request: request.clone(),
+            arguments: OnceLock::new(),
+            carried: None,
             // What it claims to be, until it is known what it is.
             delegate: request.delegate_id.clone(),
             summary: None,
@@ -85,6 +97,11 @@ impl CallRecord {
             exit_code: None,
             repair: None,
         }
+    }
+
+    /// Notes the secrets that the call carries.
+    pub(crate) fn carries(&mut self, secrets: CarriedSecrets) {
+        self.carried = Some(secrets);
     }
 
     /// Notes which delegate it is.
@@ -160,10 +177,29 @@ impl CallRecord {
         self.started = Some(Instant::now());
     }
 
+    /// The arguments as every row of the call has them.
+    fn arguments(&self, host: &Host) -> &RecordedArguments {
+        self.arguments.get_or_init(|| {
+            let args = &self.request.args;
+            let learned;
+            let carried = match &self.carried {
+                Some(carried) => carried,
+                None => {
+                    learned = carried::of_arguments(&host.redactor, args);
+                    &learned
+                }
+            };
+            let hidden = (!carried.is_empty()).then(|| carried.hide_value(args));
+            let shown = hidden.as_ref().unwrap_or(args);
+            RecordedArguments {
+                hash: host.store.args_hash(&self.request.tool_name, args).ok(),
+                preview: Preview::new(&host.redactor, shown, PreviewLimits::CARD).value,
+            }
+        })
+    }
+
     fn entry(&self, host: &Host, event: AuditEvent) -> AuditEntry {
-        let carried = carried::of_arguments(&host.redactor, &self.request.args);
-        let args = carried.hide_value(&self.request.args);
-        let preview = Preview::new(&host.redactor, &args, PreviewLimits::CARD);
+        let RecordedArguments { hash, preview } = self.arguments(host);
         // Names too are the model's or the client's words.
         let redacted = |name: &str| host.redactor.redact_text(name).into_owned();
         AuditEntry {
@@ -172,11 +208,8 @@ impl CallRecord {
             tool_call: Some(redacted(&self.request.tool_call_id)),
             tool: Some(redacted(&self.request.tool_name)),
             delegate: self.delegate.as_deref().map(redacted),
-            args_hash: host
-                .store
-                .args_hash(&self.request.tool_name, &self.request.args)
-                .ok(),
-            args_preview: Some(preview.value),
+            args_hash: hash.clone(),
+            args_preview: Some(preview.clone()),
             facts_summary: self.summary.clone(),
             external_path_permission: Some(self.external),
             decision: self.decision,
@@ -197,13 +230,12 @@ impl CallRecord {
     }
 
     /// The closing row.
-    fn closing(&self, host: &Host, outcome: &ToolOutcome) -> AuditEntry {
+    fn closing(&self, host: &Host, outcome: &mut ToolOutcome) -> AuditEntry {
         let total = self.arrived.elapsed();
         let body = self.started.map_or(Duration::ZERO, |at| at.elapsed());
-        let bytes = if self.started.is_some() {
-            size_of_json(&outcome.content)
-        } else {
-            0
+        let bytes = match self.started {
+            Some(_) => outcome.write_out(),
+            None => 0,
         };
         let mut entry = self.entry(host, AuditEvent::Call);
         if outcome.denied {
@@ -220,7 +252,7 @@ impl CallRecord {
             entry.mutation_failure_attempt = Some(failure.attempt);
             entry.terminate = Some(failure.terminate);
         }
-        entry.bytes = Some(bytes);
+        entry.bytes = u64::try_from(bytes).ok();
         entry.duration_ms = Some(milliseconds(body));
         entry.overhead_ms = Some(milliseconds(
             total.saturating_sub(body).saturating_sub(self.waited),
@@ -249,21 +281,30 @@ impl Host {
     pub(crate) async fn record_end(
         &self,
         passage: &mut Passage,
-        outcome: &ToolOutcome,
+        outcome: &mut ToolOutcome,
     ) -> Result<(), HostError> {
         let audit = passage.record.closing(self, outcome);
-        let change = passage.change.take();
-        let written = self.with_store(move |store| match change {
-            None => store.append_audit(audit, Durability::Process).map(drop),
-            Some(PendingChange { snapshot, artifact }) => {
-                let (snapshot, artifact) = (Some(snapshot), Some(artifact));
-                let change = RecordedChange {
-                    audit,
-                    snapshot,
-                    artifact,
-                };
-                store.record_change(change, Durability::Process).map(drop)
+        let (snapshot, artifact) = match passage.change.take() {
+            None => (None, None),
+            Some(PendingChange { snapshot, artifact }) => (Some(snapshot), Some(artifact)),
+        };
+        let runtime = Arc::clone(&passage.runtime);
+        let written = self.with_store(move |store| {
+            let seen = runtime.unsaved_files();
+            if snapshot.is_none() && seen.is_empty() {
+                return store.append_audit(audit, Durability::Process).map(drop);
             }
+            let change = RecordedChange {
+                audit,
+                snapshot,
+                artifact,
+                seen: seen.clone(),
+            };
+            let written = store.record_change(change, Durability::Process);
+            if written.is_err() {
+                runtime.keep_unsaved(&seen);
+            }
+            written.map(drop)
         });
         match written.await {
             Ok(()) => Ok(()),
@@ -282,8 +323,8 @@ impl Host {
     /// Writes the row of a call that ended with a protocol or session failure.
     pub(crate) async fn record_refusal(&self, passage: &Passage, error: &HostError) {
         let id = &passage.request.tool_call_id;
-        let outcome = ToolOutcome::failure(id, error.code, &error.message);
-        let mut entry = passage.record.closing(self, &outcome);
+        let mut outcome = ToolOutcome::failure(id, error.code, &error.message);
+        let mut entry = passage.record.closing(self, &mut outcome);
         if error.code == ErrorCode::HostOverloaded {
             entry.event = AuditEvent::Overload;
         }
@@ -305,8 +346,4 @@ fn decider(by: &Decider) -> String {
 
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn size_of_json(value: &Value) -> u64 {
-    u64::try_from(value.to_string().len()).unwrap_or(u64::MAX)
 }

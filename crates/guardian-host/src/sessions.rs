@@ -1,13 +1,14 @@
 //! Sessions and turns: durable rows, looked up at the time of every call.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use guardian_facts::RootPaths;
-use guardian_rules::{OperatingMode, PermissionMode, SessionPermissionMode};
+use guardian_rules::{Grant, OperatingMode, PermissionMode, SessionPermissionMode};
 use guardian_store::{
-    DelegateEnd, Lease, NewTurn, Proposal, SessionId, ShellPin, Store, StoreError, TurnOutcome,
+    DelegateEnd, Lease, NewTurn, Proposal, SessionId, SessionState, ShellPin, Store, StoreError,
+    TurnOutcome,
 };
 use guardian_tools::{FailureCode, Look, Roots, SeenFile, ToolFailure};
 
@@ -92,11 +93,19 @@ pub struct TurnInfo {
     pub shell_dialect: Option<String>,
 }
 
+/// The files that a session met, by canonical path.
+#[derive(Default)]
+struct KnownFiles {
+    seen: HashMap<PathBuf, SeenFile>,
+    /// Those of which the store does not know it yet.
+    unsaved: HashSet<PathBuf>,
+}
+
 /// What this process keeps of a session: nothing that a decision depends on.
 #[derive(Default)]
 pub(crate) struct SessionRuntime {
     roots: Mutex<Option<(RootPaths, Arc<Roots>)>>,
-    tags: Mutex<HashMap<PathBuf, SeenFile>>,
+    files: Mutex<KnownFiles>,
     lease: Mutex<Option<Lease>>,
     pub(crate) reviews: crate::reviews::ReviewState,
     repairs: Mutex<RepairGuard>,
@@ -128,12 +137,56 @@ impl SessionRuntime {
         missing && self.roots(paths).is_ok_and(|roots| roots.scratch().is_ok())
     }
 
+    fn files(&self) -> MutexGuard<'_, KnownFiles> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The files that were met since this was last asked, for the record.
+    pub(crate) fn unsaved_files(&self) -> Vec<guardian_store::SeenFile> {
+        let mut files = self.files();
+        let KnownFiles { seen, unsaved } = &mut *files;
+        unsaved
+            .drain()
+            .filter_map(|path| {
+                let SeenFile { tag, look } = seen.get(&path)?.clone();
+                let content = look == Look::Content;
+                Some(guardian_store::SeenFile { path, tag, content })
+            })
+            .collect()
+    }
+
+    /// They could not be recorded: the next record has them.
+    pub(crate) fn keep_unsaved(&self, files: &[guardian_store::SeenFile]) {
+        let paths = files.iter().map(|file| file.path.clone());
+        self.files().unsaved.extend(paths);
+    }
+
+    /// What the session met before this process had it.
+    fn recall_files(&self, store: &Store, session: &SessionId) -> Result<(), StoreError> {
+        let recalled = store.seen_files(session)?;
+        let mut files = self.files();
+        for file in recalled {
+            let look = if file.content {
+                Look::Content
+            } else {
+                Look::Version
+            };
+            let seen = SeenFile {
+                tag: file.tag,
+                look,
+            };
+            files.seen.entry(file.path).or_insert(seen);
+        }
+        Ok(())
+    }
+
     /// Works on the failed repairs of the running prompt.
     pub(crate) fn repairs<T>(&self, work: impl FnOnce(&mut RepairGuard) -> T) -> T {
         work(&mut self.repairs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn holds_lease(&self) -> bool {
+    /// The session is this process's.
+    pub(crate) fn holds_lease(&self) -> bool {
         let lease = self.lease.lock().unwrap_or_else(PoisonError::into_inner);
         lease.is_some()
     }
@@ -147,6 +200,7 @@ impl SessionRuntime {
         }
         let lease = store.lease(session)?;
         let interrupted = interrupt(store, &lease)?;
+        self.recall_files(store, session)?;
         *kept = Some(lease);
         Ok(interrupted)
     }
@@ -154,17 +208,18 @@ impl SessionRuntime {
 
 impl guardian_tools::FileTags for SessionRuntime {
     fn last(&self, canonical: &Path) -> Option<SeenFile> {
-        self.tags
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(canonical)
-            .cloned()
+        self.files().seen.get(canonical).cloned()
     }
 
     fn remember(&self, canonical: &Path, tag: &str, look: Look) {
-        let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
         let tag = tag.to_owned();
-        tags.insert(canonical.to_owned(), SeenFile { tag, look });
+        let now = SeenFile { tag, look };
+        let mut files = self.files();
+        if files.seen.get(canonical) == Some(&now) {
+            return;
+        }
+        files.seen.insert(canonical.to_owned(), now);
+        files.unsaved.insert(canonical.to_owned());
     }
 }
 
@@ -208,16 +263,26 @@ impl Host {
     /// # Errors
     /// `SESSION_NOT_FOUND` only when the look succeeded and there is none; else `INTERNAL`.
     pub async fn session(&self, id: &str) -> Result<SessionInfo, HostError> {
+        Ok(self.session_and_grants(id)?.0)
+    }
+
+    /// [`Self::session`], and its grants of the same moment. Grants that cannot be read count as
+    /// none (SPEC §1).
+    pub(crate) fn session_and_grants(
+        &self,
+        id: &str,
+    ) -> Result<(SessionInfo, Vec<Grant>), HostError> {
         // A text that is no id names no session.
         let id = SessionId::new(id).map_err(|_| not_found(id))?;
-        let (session, turn, settings) = self.look_up(|store| {
-            Ok((
-                store.session(&id)?,
-                store.running_turn(&id)?,
-                store.settings()?,
-            ))
-        })?;
-        Ok(self.info(session, turn, settings.default_permission_mode))
+        let SessionState {
+            session,
+            running_turn,
+            settings,
+            grants,
+        } = self.look_up(|store| store.session_state(&id))?;
+        let grants = crate::grants::readable(grants.map_err(crate::host::store_error));
+        let info = self.info(session, running_turn, settings.default_permission_mode);
+        Ok((info, grants))
     }
 
     /// All sessions, last changed first.

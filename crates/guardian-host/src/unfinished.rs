@@ -89,6 +89,7 @@ fn settle_one(
         audit,
         snapshot: Some(snapshot),
         artifact,
+        seen: Vec::new(),
     };
     store.record_change(recorded, Durability::Machine).map(drop)
 }

@@ -160,16 +160,31 @@ impl Engine {
             hay.len().saturating_sub(self.longest_anchor - 1)
         };
         let mut at = from;
-        while at < end && at + 3 <= hay.len() {
-            let hash = hash(three(&hay[at..at + 3]));
-            if self.filter[(hash >> 6) as usize] >> (hash & 63) & 1 == 1
-                && !self.look(hash, hay, at, last, found)
-            {
-                return at;
+        while let Some((next, hash)) = self.next_candidate(hay, at, end) {
+            if !self.look(hash, hay, next, last, found) {
+                return next;
             }
-            at += 1;
+            at = next + 1;
         }
         end.max(from)
+    }
+
+    /// The next place from `at`, before `end`, at which an anchor may begin, with its hash.
+    fn next_candidate(&self, hay: &[u8], at: usize, end: usize) -> Option<(usize, u32)> {
+        let passes = |hash: u32| self.filter[(hash >> 6) as usize] >> (hash & 63) & 1 == 1;
+        // Four bytes are loaded at once; the fourth does not count.
+        let places = hay.get(at..)?.array_windows::<4>();
+        let mut next = at;
+        for four in places.take(end.saturating_sub(at)) {
+            let hash = hash(u32::from_le_bytes(*four));
+            if passes(hash) {
+                return Some((next, hash));
+            }
+            next += 1;
+        }
+        let last = hay.get(next..).filter(|_| next < end)?;
+        let hash = hash(three(last.get(..3)?));
+        passes(hash).then_some((next, hash))
     }
 
     /// Looks at one place; false when it has to wait.

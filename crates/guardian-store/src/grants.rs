@@ -128,7 +128,7 @@ impl Store {
     }
 }
 
-fn grants_of(
+pub(crate) fn grants_of(
     connection: &Connection,
     session: &SessionId,
     now: Timestamp,

@@ -28,6 +28,7 @@ mod private_files;
 mod reviewers;
 mod row;
 mod schema;
+mod seen_files;
 mod session_policies;
 mod sessions;
 mod settings;
@@ -51,8 +52,11 @@ pub use plans::{
 };
 pub use policies::{PolicyVersion, TrustedPolicy};
 pub use reviewers::CachedDecision;
+pub use seen_files::SeenFile;
 pub use session_policies::SessionPolicy;
-pub use sessions::{NewSession, NewTurn, Session, SessionChange, ShellPin, Turn, TurnOutcome};
+pub use sessions::{
+    NewSession, NewTurn, Session, SessionChange, SessionState, ShellPin, Turn, TurnOutcome,
+};
 pub use settings::{SandboxSetting, Settings, SettingsChange};
 pub use snapshots::{
     Artifact, ArtifactKind, BlobId, Capture, ChangeOperation, ChangeStatus,

@@ -10,6 +10,7 @@ pub(crate) const MIGRATIONS: &[M<'static>] = &[
     M::up(V4),
     M::up(V5),
     M::up(V6),
+    M::up(V7),
 ];
 
 pub(crate) fn migrations() -> Migrations<'static> {
@@ -218,5 +219,16 @@ CREATE TABLE pending_changes (
     before_blob     TEXT REFERENCES blobs(hash),
     change          TEXT NOT NULL,
     PRIMARY KEY (session_id, id)
+) STRICT, WITHOUT ROWID;
+";
+
+/// Which version of a file a session met last.
+const V7: &str = "
+CREATE TABLE seen_files (
+    session_id      TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE,
+    path            BLOB NOT NULL,
+    tag             TEXT NOT NULL,
+    content         INTEGER NOT NULL,
+    PRIMARY KEY (session_id, path)
 ) STRICT, WITHOUT ROWID;
 ";

@@ -7,7 +7,9 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::clock::Timestamp;
 use crate::error::Conflict;
+use crate::grants::{StoredGrant, grants_of};
 use crate::row;
+use crate::settings::{Settings, settings_of};
 use crate::snapshots::drop_unnamed_blobs;
 use crate::writer::Durability;
 use crate::{SessionId, Store, StoreError};
@@ -133,6 +135,19 @@ impl TurnOutcome {
     }
 }
 
+/// A session with everything that is looked up about it at every call ([`Store::session_state`]).
+#[derive(Debug)]
+pub struct SessionState {
+    /// Its row.
+    pub session: Session,
+    /// Its running turn.
+    pub running_turn: Option<Turn>,
+    /// The settings that hold for all sessions.
+    pub settings: Settings,
+    /// Its grants in force. What cannot be read of them is the caller's to judge (none, SPEC §1).
+    pub grants: Result<Vec<StoredGrant>, StoreError>,
+}
+
 impl Store {
     /// Makes a session.
     ///
@@ -173,6 +188,24 @@ impl Store {
     /// [`StoreError::NotFound`] only when the look succeeded and there is none.
     pub fn session(&self, id: &SessionId) -> Result<Session, StoreError> {
         self.read(|connection| session_of(connection, id))
+    }
+
+    /// What decides about a session's calls, all of one moment.
+    ///
+    /// # Errors
+    /// As [`Self::session`].
+    pub fn session_state(&self, id: &SessionId) -> Result<SessionState, StoreError> {
+        let now = self.now();
+        self.read(|connection| {
+            // One lock for all of it. Only read, so how it ends makes no difference.
+            let _moment = connection.unchecked_transaction()?;
+            Ok(SessionState {
+                session: session_of(connection, id)?,
+                running_turn: running_turn_of(connection, id)?,
+                settings: settings_of(connection)?,
+                grants: grants_of(connection, id, now),
+            })
+        })
     }
 
     /// All sessions, last changed first.

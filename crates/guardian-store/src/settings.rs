@@ -177,7 +177,7 @@ fn all(connection: &Connection) -> Result<BTreeMap<String, Value>, StoreError> {
     Ok(all)
 }
 
-fn settings_of(connection: &Connection) -> Result<Settings, StoreError> {
+pub(crate) fn settings_of(connection: &Connection) -> Result<Settings, StoreError> {
     let all = all(connection)?;
     let text = |key: &str| match all.get(key) {
         None => Ok(None),

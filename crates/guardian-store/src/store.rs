@@ -20,6 +20,9 @@ const DATABASE: &str = "guardian.db";
 /// Suffix of the file that says: damage was met.
 const SUSPECT: &str = ".suspect";
 
+/// Prepared statements that a connection keeps: as many as there are in this crate, about.
+const STATEMENTS: usize = 128;
+
 /// Called with the end of the chain.
 pub(crate) type PublishHead = Box<dyn Fn(&Head) + Send>;
 
@@ -76,7 +79,7 @@ impl StoreOptions {
         self
     }
 
-    /// Called on the writer thread with the end of the audit chain after each commit that moved
+    /// Called by whoever commits, one at a time, with the end of the audit chain after each commit that moved
     /// it. Publishing it where an attacker cannot write makes a cut tail show.
     #[must_use]
     pub fn publish_head(mut self, publish: impl Fn(&Head) + Send + 'static) -> Self {
@@ -273,7 +276,7 @@ impl Store {
         Ok(*self.inner.audit_key.get_or_init(|| key))
     }
 
-    /// Runs a write on the writer thread.
+    /// Runs a write on the writer's thread.
     pub(crate) fn write_later<T: Send + 'static>(
         &self,
         durability: Durability,
@@ -285,13 +288,16 @@ impl Store {
         }
     }
 
-    /// As [`Self::write_later`], and waits for the commit.
+    /// Writes, and returns once it is committed.
     pub(crate) fn write<T: Send + 'static>(
         &self,
         durability: Durability,
         work: impl FnOnce(&mut WriteContext<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.write_later(durability, work).wait()
+        match &self.inner.writer {
+            Some(writer) => writer.write(durability, work),
+            None => Err(StoreError::ReadOnly),
+        }
     }
 
     /// Runs a read on a connection of its own.
@@ -405,6 +411,7 @@ fn prepare(options: &StoreOptions, database: &Path) -> Result<Connection, StoreE
                 },
             })?;
     }
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF;")?;
     // A file whose pages are not what its header says shows here or at its first use.
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
@@ -511,6 +518,7 @@ fn open_for_reading(
         open_read_only(database, flags | OpenFlags::SQLITE_OPEN_READ_ONLY)?
     };
     connection.busy_timeout(busy_timeout)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.execute_batch("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF;")?;
     Ok(connection)
 }

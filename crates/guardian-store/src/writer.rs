@@ -1,11 +1,15 @@
-//! The one thread that writes.
+//! The one connection that writes, and its thread.
 //!
-//! Requests that wait together are committed together. Each runs in its own savepoint, so one
-//! that fails takes nothing of the others with it; none is answered before the commit.
+//! Requests that wait together are committed together, by the thread. Each runs in its own
+//! savepoint, so one that fails takes nothing of the others with it; none is answered before the
+//! commit. A caller that waits for its write while nobody else writes or waits runs it where it is:
+//! handing it over and waking up again takes longer than a small write.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
@@ -64,8 +68,44 @@ struct Request {
     work: Work,
 }
 
-/// Handle to the thread. Dropping it lets the thread finish what was asked and joins it.
+/// What transactions run on.
+struct Desk {
+    connection: Connection,
+    /// The durability that the connection is set to.
+    in_force: Option<Durability>,
+    on_commit: PublishHead,
+    database: PathBuf,
+}
+
+struct Shared {
+    desk: Mutex<Desk>,
+    /// Requests that the thread was handed and has not finished. While there are any, nobody
+    /// overtakes them.
+    queued: AtomicUsize,
+}
+
+impl Shared {
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The desk, when nobody uses it and nobody waits for it.
+    fn idle_desk(&self) -> Option<MutexGuard<'_, Desk>> {
+        if self.queued.load(Ordering::Acquire) > 0 {
+            return None;
+        }
+        match self.desk.try_lock() {
+            Ok(desk) => Some(desk),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// Handle to the connection and its thread. Dropping it lets the thread finish what was asked and
+/// joins it.
 pub(crate) struct Writer {
+    shared: Arc<Shared>,
     sender: Option<Sender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -80,57 +120,98 @@ impl Writer {
         database: PathBuf,
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = channel::<Request>();
+        let shared = Arc::new(Shared {
+            desk: Mutex::new(Desk {
+                connection,
+                in_force: None,
+                on_commit,
+                database,
+            }),
+            queued: AtomicUsize::new(0),
+        });
+        let served = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("guardian-store".to_owned())
-            .spawn(move || serve(connection, &receiver, &on_commit, &database))
+            .spawn(move || serve(&served, &receiver))
             .map_err(|error| StoreError::io("starting the writer thread", &error))?;
         Ok(Self {
+            shared,
             sender: Some(sender),
             thread: Some(thread),
         })
     }
 
+    /// Hands a write to the thread.
     pub(crate) fn submit<T: Send + 'static>(
         &self,
         durability: Durability,
         work: impl FnOnce(&mut WriteContext<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Pending<T> {
-        let (answer, receiver): (SyncSender<Result<T, StoreError>>, _) = sync_channel(1);
-        let work: Work = Box::new(move |context| {
-            let result = context.and_then(|context| {
-                catch_unwind(AssertUnwindSafe(|| work(context))).unwrap_or_else(|_| {
-                    Err(StoreError::Unavailable {
-                        doing: "writing",
-                        reason: "a write panicked".to_owned(),
-                        source: None,
-                    })
-                })
-            });
-            let (outcome, value) = match result {
-                Ok(value) => (Ok(()), Some(value)),
-                Err(error) => (Err(error), None),
-            };
-            let finish: Finish = Box::new(move |committed| {
-                let result = match (committed, value) {
-                    (Ok(()), Some(value)) => Ok(value),
-                    (Ok(()), None) => Err(StoreError::Closed),
-                    (Err(error), _) => Err(error),
-                };
-                // The caller may have given up; the write stands all the same.
-                let _ = answer.send(result);
-            });
-            (outcome, finish)
-        });
+        let (request, pending) = request(durability, work);
+        self.shared.queued.fetch_add(1, Ordering::AcqRel);
         let sent = self
             .sender
             .as_ref()
-            .is_some_and(|sender| sender.send(Request { durability, work }).is_ok());
+            .is_some_and(|sender| sender.send(request).is_ok());
         if sent {
-            Pending(receiver)
+            pending
         } else {
+            self.shared.queued.fetch_sub(1, Ordering::AcqRel);
             Pending::failed(StoreError::Closed)
         }
     }
+
+    /// Writes and returns once it is committed: here, or together with those that wait already.
+    ///
+    /// # Errors
+    /// As the operation says.
+    pub(crate) fn write<T: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&mut WriteContext<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let Some(mut desk) = self.shared.idle_desk() else {
+            return self.submit(durability, work).wait();
+        };
+        let (request, pending) = request(durability, work);
+        desk.run(vec![request]);
+        drop(desk);
+        pending.wait()
+    }
+}
+
+/// A write as the desk runs it, and its answer.
+fn request<T: Send + 'static>(
+    durability: Durability,
+    work: impl FnOnce(&mut WriteContext<'_>) -> Result<T, StoreError> + Send + 'static,
+) -> (Request, Pending<T>) {
+    let (answer, receiver): (SyncSender<Result<T, StoreError>>, _) = sync_channel(1);
+    let work: Work = Box::new(move |context| {
+        let result = context.and_then(|context| {
+            catch_unwind(AssertUnwindSafe(|| work(context))).unwrap_or_else(|_| {
+                Err(StoreError::Unavailable {
+                    doing: "writing",
+                    reason: "a write panicked".to_owned(),
+                    source: None,
+                })
+            })
+        });
+        let (outcome, value) = match result {
+            Ok(value) => (Ok(()), Some(value)),
+            Err(error) => (Err(error), None),
+        };
+        let finish: Finish = Box::new(move |committed| {
+            let result = match (committed, value) {
+                (Ok(()), Some(value)) => Ok(value),
+                (Ok(()), None) => Err(StoreError::Closed),
+                (Err(error), _) => Err(error),
+            };
+            // The caller may have given up; the write stands all the same.
+            let _ = answer.send(result);
+        });
+        (outcome, finish)
+    });
+    (Request { durability, work }, Pending(receiver))
 }
 
 impl Drop for Writer {
@@ -162,26 +243,37 @@ impl Health {
     }
 }
 
-fn serve(
-    connection: Connection,
-    requests: &Receiver<Request>,
-    on_commit: &dyn Fn(&Head),
-    database: &Path,
-) {
-    let mut in_force = None;
+fn serve(shared: &Shared, requests: &Receiver<Request>) {
     while let Ok(first) = requests.recv() {
+        let mut desk = shared.desk();
         let mut batch = vec![first];
         while batch.len() < Writer::BATCH
             && let Ok(next) = requests.try_recv()
         {
             batch.push(next);
         }
+        let count = batch.len();
+        desk.run(batch);
+        drop(desk);
+        shared.queued.fetch_sub(count, Ordering::AcqRel);
+    }
+}
+
+impl Desk {
+    /// Runs requests in one transaction, as durable as the one that needs most.
+    fn run(&mut self, batch: Vec<Request>) {
         let wanted = batch
             .iter()
             .map(|request| request.durability)
             .max()
             .unwrap_or(Durability::Machine);
-        if run_batch(&connection, batch, wanted, &mut in_force, on_commit) == Health::Damaged {
+        let Self {
+            connection,
+            in_force,
+            on_commit,
+            database,
+        } = self;
+        if run_batch(connection, batch, wanted, in_force, on_commit) == Health::Damaged {
             mark_suspect(database);
         }
     }
@@ -338,6 +430,56 @@ mod tests {
                 .query_row("SELECT count(*) FROM t", [], |row| row.get::<_, u64>(0))?)
         });
         assert_eq!(count.wait().unwrap(), 3);
+    }
+
+    #[test]
+    fn nobody_overtakes_what_waits() {
+        let writer = writer(connection());
+        let (go, wait) = channel::<()>();
+        let first = writer.submit(Durability::Process, move |_| {
+            wait.recv().unwrap();
+            Ok(())
+        });
+        let queued = insert(&writer, b"a".to_vec());
+        std::thread::scope(|scope| {
+            let here = scope.spawn(|| {
+                writer.write(Durability::Process, |context| {
+                    let count = "SELECT count(*) FROM t";
+                    Ok(context
+                        .connection
+                        .query_row(count, [], |row| row.get::<_, u64>(0))?)
+                })
+            });
+            go.send(()).unwrap();
+            assert_eq!(here.join().unwrap().unwrap(), 1);
+        });
+        first.wait().unwrap();
+        queued.wait().unwrap();
+        writer.shared.queued.fetch_add(1, Ordering::AcqRel);
+        assert!(writer.shared.idle_desk().is_none());
+    }
+
+    #[test]
+    fn a_write_that_nobody_waits_for_runs_where_it_is() {
+        let writer = writer(connection());
+        let here = std::thread::current().id();
+        let ran = writer.write(Durability::Process, |_| Ok(std::thread::current().id()));
+        assert_eq!(ran.unwrap(), here);
+        let failed = writer.write(Durability::Machine, |context| {
+            context.connection.execute("INSERT INTO t VALUES (1)", [])?;
+            Err::<(), _>(StoreError::Full)
+        });
+        assert!(matches!(failed, Err(StoreError::Full)));
+        let panicked = writer.write(Durability::Process, |_| -> Result<(), StoreError> {
+            panic!("on purpose")
+        });
+        assert!(panicked.is_err());
+        let count = writer.write(Durability::Process, |context| {
+            Ok(context
+                .connection
+                .query_row("SELECT count(*) FROM t", [], |row| row.get::<_, u64>(0))?)
+        });
+        assert_eq!(count.unwrap(), 0);
     }
 
     #[test]

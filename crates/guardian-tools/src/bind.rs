@@ -24,6 +24,8 @@ pub struct Bound<T> {
     pub(crate) target: BoundTarget,
     /// Content hash that an approval was given for; the body refuses any other.
     pub(crate) approved_hash: Option<String>,
+    /// The change as it was worked out when it was looked at ([`crate::prepare_change`]).
+    pub(crate) prepared: Option<Box<crate::preview::Prepared>>,
 }
 
 impl<T> Bound<T> {
@@ -373,6 +375,7 @@ impl<T> Bound<T> {
             input,
             target,
             approved_hash: None,
+            prepared: None,
         }
     }
 }

@@ -5,15 +5,15 @@ use std::os::fd::AsFd;
 use rustix::fs::Stat;
 
 use crate::contained::{Contained, Place};
-use crate::context::{Look, ToolContext};
+use crate::context::{Keeping, Look, ToolContext};
 use crate::diff::{Diff, Hunk, diff};
 use crate::document::sha256_of;
-use crate::encoding::detect;
+use crate::encoding::decode_whole;
 use crate::file::read_whole;
 use crate::output::{ChangeBefore, ChangeOperation, ChangeRecord, UpcomingChange};
 use crate::replace::{Expected, check_writable, create, replace};
 use crate::roots::RootKind;
-use crate::tag::{tag_of_bytes, tag_of_metadata};
+use crate::tag::{Hashed, tag_of_bytes, tag_of_metadata};
 use crate::{FailureCode, ToolFailure};
 
 /// The content that a change starts from.
@@ -25,8 +25,12 @@ pub(crate) enum Before {
     Bytes {
         /// The whole file.
         bytes: Vec<u8>,
+        /// Its BLAKE3.
+        hash: String,
         /// Its tag.
         tag: String,
+        /// What the system said of it when it was read.
+        stat: Stat,
     },
     /// More than is held in memory.
     TooLarge(Stat),
@@ -46,15 +50,21 @@ pub(crate) fn load(
     match read_whole(file.as_fd(), size, cx.limits.edit_bytes).map_err(failed)? {
         None => Ok(Before::TooLarge(stat)),
         Some(bytes) => {
-            if approved_hash.is_some_and(|approved| approved != tag_of_bytes(&bytes)) {
+            let hash = tag_of_bytes(&bytes);
+            if approved_hash.is_some_and(|approved| approved != hash) {
                 return Err(ToolFailure::stale(&existing.shown()));
             }
             let tag = if bytes.len() as u64 <= cx.limits.hashed_bytes {
-                tag_of_bytes(&bytes)
+                hash.clone()
             } else {
                 tag_of_metadata(&stat)
             };
-            Ok(Before::Bytes { bytes, tag })
+            Ok(Before::Bytes {
+                bytes,
+                hash,
+                tag,
+                stat,
+            })
         }
     }
 }
@@ -112,28 +122,25 @@ pub(crate) fn apply(change: Change<'_>, cx: &ToolContext<'_>) -> Result<Changed,
         operation,
         must_be_reversible,
     } = change;
-    let kept = keep(place, &before, must_be_reversible, cx)?;
     let after_hash = tag_of_bytes(&new);
-    let mut was = what_was(place, &before, &kept);
-    if let (RootKind::Workspace, Some(sink)) = (place.root(), cx.snapshots) {
-        let upcoming = UpcomingChange {
-            path: place.shown(),
-            canonical: place.canonical(),
-            operation,
-            before: was.clone(),
-            after_hash: after_hash.clone(),
-            reversible: kept.reversible,
-        };
-        sink.about_to_change(&upcoming).map_err(|why| {
-            ToolFailure::new(
-                FailureCode::ToolFailed,
-                format!(
-                    "`{}` was not changed: the change cannot be put on record ({why})",
-                    place.shown()
-                ),
-            )
-        })?;
-    }
+    let hashed = Hashed {
+        bytes: &new,
+        hash: &after_hash,
+    };
+    let mut upcoming = UpcomingChange {
+        path: place.shown(),
+        canonical: place.canonical(),
+        operation,
+        before: what_was(place, &before),
+        after_hash: after_hash.clone(),
+        reversible: false,
+    };
+    let notice = keep_and_note(place, &before, &mut upcoming, must_be_reversible, cx)?;
+    let UpcomingChange {
+        before: mut was,
+        reversible,
+        ..
+    } = upcoming;
     // The last moment at which an abort or the time limit leaves everything as it was.
     cx.check()?;
     match (place.existing(), &before) {
@@ -142,11 +149,12 @@ pub(crate) fn apply(change: Change<'_>, cx: &ToolContext<'_>) -> Result<Changed,
                 created_directories: create(place, &new)?,
             };
         }
-        (Some(existing), Before::Bytes { bytes: old, .. }) => {
-            replace(place, existing, &Expected::Bytes(old), &new)?;
+        (Some(existing), Before::Bytes { bytes, hash, .. }) => {
+            let expected = Expected::Bytes(Hashed { bytes, hash });
+            replace(place, existing, &expected, hashed)?;
         }
         (Some(existing), Before::TooLarge(stat)) => {
-            replace(place, existing, &Expected::Metadata(*stat), &new)?;
+            replace(place, existing, &Expected::Metadata(*stat), hashed)?;
         }
         (Some(_), Before::Absent) => return Err(ToolFailure::stale(&place.shown())),
     }
@@ -172,17 +180,17 @@ pub(crate) fn apply(change: Change<'_>, cx: &ToolContext<'_>) -> Result<Changed,
         hunks: diff.hunks,
         truncated: diff.truncated,
         binary,
-        reversible: kept.reversible,
+        reversible,
     };
     Ok(Changed {
         record,
         tag,
-        notice: kept.notice,
+        notice,
     })
 }
 
 /// The state before the change, for its record.
-fn what_was(place: &Place, before: &Before, kept: &KeptCopy) -> ChangeBefore {
+fn what_was(place: &Place, before: &Before) -> ChangeBefore {
     let Some(existing) = place.existing() else {
         return ChangeBefore::Absent {
             created_directories: place.missing_directories(),
@@ -199,9 +207,9 @@ fn what_was(place: &Place, before: &Before, kept: &KeptCopy) -> ChangeBefore {
         Before::Absent => ChangeBefore::Absent {
             created_directories: Vec::new(),
         },
-        Before::Bytes { bytes, .. } => ChangeBefore::Bytes {
-            key: kept.key.clone(),
-            hash: tag_of_bytes(bytes),
+        Before::Bytes { bytes, hash, .. } => ChangeBefore::Bytes {
+            key: None,
+            hash: hash.clone(),
             mode,
             bytes: bytes.len() as u64,
         },
@@ -226,14 +234,7 @@ pub struct Comparison {
 /// Compares what a file was (`None`: it did not exist) with what it is, as a [`ChangeRecord`] does.
 #[must_use]
 pub fn compare_contents(before: Option<&[u8]>, after: &[u8]) -> Comparison {
-    let before = match before {
-        None => Before::Absent,
-        Some(bytes) => Before::Bytes {
-            bytes: bytes.to_vec(),
-            tag: String::new(),
-        },
-    };
-    let (diff, binary) = compare(&before, after);
+    let (diff, binary) = compare_bytes(before.unwrap_or_default(), after);
     Comparison {
         additions: diff.additions,
         deletions: diff.deletions,
@@ -243,58 +244,51 @@ pub fn compare_contents(before: Option<&[u8]>, after: &[u8]) -> Comparison {
     }
 }
 
-struct KeptCopy {
-    key: Option<String>,
-    reversible: bool,
-    notice: Option<String>,
-}
-
-fn keep(
+/// Keeps the bytes from before, as far as they can be kept, and notes the change; says so in
+/// `change`. Returns what is to be said where a rollback will not be possible.
+fn keep_and_note(
     place: &Place,
     before: &Before,
+    change: &mut UpcomingChange,
     must_be_reversible: bool,
     cx: &ToolContext<'_>,
-) -> Result<KeptCopy, ToolFailure> {
+) -> Result<Option<String>, ToolFailure> {
     // Only workspace changes have review snapshots (SPEC §11).
     if place.root() != RootKind::Workspace {
-        return Ok(KeptCopy {
-            key: None,
-            reversible: false,
-            notice: None,
-        });
+        return Ok(None);
     }
-    let why = match (before, cx.snapshots) {
-        (Before::Absent, _) => {
-            return Ok(KeptCopy {
-                key: None,
-                reversible: true,
-                notice: None,
-            });
-        }
-        (_, None) => {
-            return Ok(KeptCopy {
-                key: None,
-                reversible: false,
-                notice: None,
-            });
-        }
-        (Before::Bytes { bytes, .. }, Some(sink))
-            if bytes.len() as u64 <= cx.limits.snapshot_bytes =>
-        {
-            match sink.keep(bytes) {
-                Ok(key) => {
-                    return Ok(KeptCopy {
-                        key: Some(key),
-                        reversible: true,
-                        notice: None,
-                    });
+    change.reversible = matches!(before, Before::Absent);
+    let Some(sink) = cx.snapshots else {
+        return Ok(None);
+    };
+    let not_noted = |why: String| {
+        ToolFailure::new(
+            FailureCode::ToolFailed,
+            format!(
+                "`{}` was not changed: the change cannot be put on record ({why})",
+                place.shown()
+            ),
+        )
+    };
+    let why = match before {
+        Before::Absent => None,
+        Before::Bytes { bytes, .. } if bytes.len() as u64 <= cx.limits.snapshot_bytes => {
+            change.reversible = true;
+            match sink.keep_and_note(bytes, change).map_err(not_noted)? {
+                Keeping::Kept(kept) => {
+                    if let ChangeBefore::Bytes { key, .. } = &mut change.before {
+                        *key = Some(kept);
+                    }
+                    return Ok(None);
                 }
-                Err(why) => why,
+                Keeping::Refused(why) => Some(why),
             }
         }
-        _ => "the file is too large for the undo store".to_owned(),
+        Before::Bytes { .. } | Before::TooLarge(_) => {
+            Some("the file is too large for the undo store".to_owned())
+        }
     };
-    if must_be_reversible {
+    if let (Some(why), true) = (&why, must_be_reversible) {
         return Err(ToolFailure::new(
             FailureCode::ToolFailed,
             format!(
@@ -304,33 +298,29 @@ fn keep(
             ),
         ));
     }
-    Ok(KeptCopy {
-        key: None,
-        reversible: false,
-        notice: Some(format!("this change cannot be undone: {why}")),
-    })
+    change.reversible = why.is_none();
+    sink.about_to_change(change).map_err(not_noted)?;
+    Ok(why.map(|why| format!("this change cannot be undone: {why}")))
 }
 
 /// Old and new as hunks; the flag says that one of them is not text.
 pub(crate) fn compare(before: &Before, new: &[u8]) -> (Diff, bool) {
-    let old: &[u8] = match before {
-        Before::Absent => b"",
-        Before::Bytes { bytes, .. } => bytes,
-        Before::TooLarge(_) => {
-            return (
-                Diff {
-                    truncated: true,
-                    ..Diff::default()
-                },
-                false,
-            );
-        }
-    };
-    let decode = |bytes| {
-        detect(bytes).map(|encoding| encoding.decode_lossy(&bytes[encoding.mark().len()..]))
-    };
-    match (decode(old), decode(new)) {
-        (Some(old), Some(new)) => (diff(&old, &new), false),
+    match before {
+        Before::Absent => compare_bytes(b"", new),
+        Before::Bytes { bytes, .. } => compare_bytes(bytes, new),
+        Before::TooLarge(_) => (
+            Diff {
+                truncated: true,
+                ..Diff::default()
+            },
+            false,
+        ),
+    }
+}
+
+fn compare_bytes(old: &[u8], new: &[u8]) -> (Diff, bool) {
+    match (decode_whole(old), decode_whole(new)) {
+        (Some((_, old)), Some((_, new))) => (diff(&old, &new), false),
         _ => (Diff::default(), true),
     }
 }

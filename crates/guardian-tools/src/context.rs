@@ -3,12 +3,13 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use guardian_facts::classes::Hiding;
 
 use crate::ToolFailure;
-use crate::output::UpcomingChange;
+use crate::output::{ChangeBefore, UpcomingChange};
 
 /// Limits of the file tools (SPEC §9). Values come from the configuration; [`Self::spec`] is what
 /// the specification says.
@@ -47,9 +48,16 @@ impl FileLimits {
             edit_bytes: 64 * 1024 * 1024,
             image_bytes: 4 * 1024 * 1024,
             walk_time: Duration::from_secs(30),
-            walk_threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(8)),
+            walk_threads: cores().min(8),
         }
     }
+}
+
+/// Cores that this process may use. Asked once: the answer is read from the control groups, which
+/// takes twenty system calls, and every call of a tool has limits.
+fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// Tells a running body that its call was aborted. Asked often: must be cheap.
@@ -134,6 +142,33 @@ pub trait SnapshotSink: Send + Sync {
     /// # Errors
     /// Why it could not be noted. The change is not made then.
     fn about_to_change(&self, change: &UpcomingChange) -> Result<(), String>;
+
+    /// [`Self::keep`] and, if the bytes are kept, [`Self::about_to_change`]: one of the two that
+    /// every change of an existing file calls, for sinks that can do both at once.
+    ///
+    /// # Errors
+    /// As [`Self::about_to_change`].
+    fn keep_and_note(&self, bytes: &[u8], change: &UpcomingChange) -> Result<Keeping, String> {
+        let key = match self.keep(bytes) {
+            Ok(key) => key,
+            Err(why) => return Ok(Keeping::Refused(why)),
+        };
+        let mut change = change.clone();
+        if let ChangeBefore::Bytes { key: kept, .. } = &mut change.before {
+            *kept = Some(key.clone());
+        }
+        self.about_to_change(&change)?;
+        Ok(Keeping::Kept(key))
+    }
+}
+
+/// What became of bytes that were to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Keeping {
+    /// They are, under this key, and the change is noted.
+    Kept(String),
+    /// They are not, for this reason, and nothing is noted.
+    Refused(String),
 }
 
 /// Which files an implicit walk leaves out, whatever the ignore files say (SPEC §3: secret files

@@ -170,13 +170,7 @@ fn differing(old: &str, new: &str) -> (usize, usize, usize) {
     let prefix = common_prefix(a, b);
     let start = memchr::memrchr(b'\n', &a[..prefix]).map_or(0, |at| at + 1);
     let room = a.len().min(b.len()) - start;
-    let suffix = a
-        .iter()
-        .rev()
-        .zip(b.iter().rev())
-        .take(room)
-        .take_while(|(x, y)| x == y)
-        .count();
+    let suffix = common_suffix(&a[a.len() - room..], &b[b.len() - room..]);
     // The common end begins after a line end that both have.
     let tail = &a[a.len() - suffix..];
     let cut = memchr::memchr(b'\n', tail).map_or(tail.len(), |at| at + 1);
@@ -188,9 +182,10 @@ fn differing(old: &str, new: &str) -> (usize, usize, usize) {
     (start, a.len() - suffix, b.len() - suffix)
 }
 
+/// Compared at once: comparing slices is a memcmp.
+const BLOCK: usize = 4096;
+
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    // Blocks first: comparing slices is a memcmp.
-    const BLOCK: usize = 4096;
     let mut at = 0;
     while at + BLOCK <= a.len() && at + BLOCK <= b.len() && a[at..at + BLOCK] == b[at..at + BLOCK] {
         at += BLOCK;
@@ -200,6 +195,19 @@ fn common_prefix(a: &[u8], b: &[u8]) -> usize {
         .zip(&b[at..])
         .take_while(|(x, y)| x == y)
         .count()
+}
+
+fn common_suffix(a: &[u8], b: &[u8]) -> usize {
+    let (mut a, mut b) = (a, b);
+    let length = a.len();
+    while let (Some((front_a, block_a)), Some((front_b, block_b))) =
+        (a.split_last_chunk::<BLOCK>(), b.split_last_chunk::<BLOCK>())
+        && block_a == block_b
+    {
+        (a, b) = (front_a, front_b);
+    }
+    let pairs = a.iter().rev().zip(b.iter().rev());
+    length - a.len() + pairs.take_while(|(x, y)| x == y).count()
 }
 
 fn line_starts_back(text: &str, from: usize, lines: usize) -> usize {
@@ -263,6 +271,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_common_end_is_found_to_the_byte(
+            front_a in "[ab]{0,6}", front_b in "[ab]{0,6}", end in 0_usize..3 * BLOCK,
+        ) {
+            let end = "x".repeat(end);
+            let (a, b) = (format!("{front_a}{end}"), format!("{front_b}{end}"));
+            let (a, b) = (a.as_bytes(), b.as_bytes());
+            let room = a.len().min(b.len());
+            let (a, b) = (&a[a.len() - room..], &b[b.len() - room..]);
+            let by_bytes = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y);
+            prop_assert_eq!(common_suffix(a, b), by_bytes.count());
+        }
+
         #[test]
         fn removed_and_added_lines_lead_from_old_to_new(
             old in "[abc\n]{0,60}", new in "[abc\n]{0,60}",

@@ -7,18 +7,22 @@ use crate::bind::{Bound, BoundTarget};
 use crate::change::{Before, Change, apply, load};
 use crate::contained::Place;
 use crate::context::ToolContext;
-use crate::encoding::{BINARY_LOOK, detect};
+use crate::encoding::{BINARY_LOOK, is_binary};
 use crate::matching::{Problem, apply_edits};
 use crate::output::{ChangeOperation, ToolOutput};
+use crate::preview::Prepared;
 use crate::{FailureCode, ToolFailure};
 
 /// Replaces exact text.
 pub(crate) fn edit(
-    bound: &Bound<EditInput>,
+    mut bound: Bound<EditInput>,
     cx: &ToolContext<'_>,
 ) -> Result<ToolOutput, ToolFailure> {
-    let EditPlan { before, new } = plan(bound, cx)?;
-    let place = place_of(bound)?;
+    let EditPlan { before, new } = match Prepared::take(&mut bound) {
+        Some(Prepared::Edit(plan)) => plan,
+        _ => plan(&bound, cx)?,
+    };
+    let place = place_of(&bound)?;
     let change = Change {
         place,
         before,
@@ -44,6 +48,7 @@ pub(crate) fn edit(
 }
 
 /// What an Edit will do.
+#[derive(Debug)]
 pub(crate) struct EditPlan {
     pub(crate) before: Before,
     pub(crate) new: Vec<u8>,
@@ -70,7 +75,7 @@ pub(crate) fn plan(
             ),
         ));
     };
-    if detect(bytes).is_none() {
+    if is_binary(bytes) {
         let mime = crate::image::mime_of(&bytes[..bytes.len().min(BINARY_LOOK)]);
         return Err(crate::read::binary(existing, bytes.len() as u64, mime));
     }

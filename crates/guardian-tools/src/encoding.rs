@@ -137,7 +137,11 @@ impl Encoding {
     /// Decodes bytes (without the mark) for display; what is not valid becomes U+FFFD.
     pub(crate) fn decode_lossy(self, bytes: &[u8]) -> Cow<'_, str> {
         match self {
-            Self::Utf8 | Self::Utf8Bom => String::from_utf8_lossy(bytes),
+            // Asked first: telling that all of it is valid is several times faster than mending.
+            Self::Utf8 | Self::Utf8Bom => match std::str::from_utf8(bytes) {
+                Ok(text) => Cow::Borrowed(text),
+                Err(_) => String::from_utf8_lossy(bytes),
+            },
             Self::Utf16Le | Self::Utf16Be => Cow::Owned(
                 char::decode_utf16(self.units_16(bytes))
                     .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
@@ -181,17 +185,49 @@ impl Encoding {
 
 /// The encoding of a whole file; `None` when it is binary.
 pub(crate) fn detect(bytes: &[u8]) -> Option<Encoding> {
-    if let Some(marked) = Encoding::from_mark(bytes) {
-        return Some(marked);
-    }
-    if memchr::memchr(0, &bytes[..bytes.len().min(BINARY_LOOK)]).is_some() {
+    detect_text(bytes).map(|(encoding, _)| encoding)
+}
+
+/// Is a file no text? By its beginning alone.
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    Encoding::from_mark(bytes).is_none()
+        && memchr::memchr(0, &bytes[..bytes.len().min(BINARY_LOOK)]).is_some()
+}
+
+/// [`detect`], with the text where the bytes are valid UTF-8 as they stand: a large file is looked
+/// through once.
+fn detect_text(bytes: &[u8]) -> Option<(Encoding, Option<&str>)> {
+    if is_binary(bytes) {
         return None;
     }
-    Some(if std::str::from_utf8(bytes).is_ok() {
-        Encoding::Utf8
-    } else {
-        Encoding::Windows1252
+    if let Some(marked) = Encoding::from_mark(bytes) {
+        return Some((marked, None));
+    }
+    Some(match std::str::from_utf8(bytes) {
+        Ok(text) => (Encoding::Utf8, Some(text)),
+        Err(_) => (Encoding::Windows1252, None),
     })
+}
+
+/// The encoding of a whole file and its text for display; `None` when it is binary.
+pub(crate) fn decode_whole(bytes: &[u8]) -> Option<(Encoding, Cow<'_, str>)> {
+    let (encoding, text) = detect_text(bytes)?;
+    let text = match text {
+        Some(text) => Cow::Borrowed(text),
+        None => encoding.decode_lossy(&bytes[encoding.mark().len()..]),
+    };
+    Some((encoding, text))
+}
+
+/// The encoding of a whole file and its exact text, which is missing when a mark at the start says
+/// what the rest does not keep; `None` when it is binary.
+pub(crate) fn decode_whole_exact(bytes: &[u8]) -> Option<(Encoding, Option<Cow<'_, str>>)> {
+    let (encoding, text) = detect_text(bytes)?;
+    let text = match text {
+        Some(text) => Some(Cow::Borrowed(text)),
+        None => encoding.decode_exact(&bytes[encoding.mark().len()..]),
+    };
+    Some((encoding, text))
 }
 
 /// The line of the first wrong byte of text that is UTF-8 but for a few bytes; `None` when it is

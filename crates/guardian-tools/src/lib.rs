@@ -57,8 +57,8 @@ pub use bind::{Binding, Bound, BoundContent, BoundInput, BoundTarget, Permitted,
 pub use change::{Comparison, compare_contents};
 pub use contained::{Contained, ContainedKind, Place};
 pub use context::{
-    Cancel, FileLimits, FileTags, HiddenFiles, HiddenNames, Look, NeverCancelled, NothingHidden,
-    SeenFile, SnapshotSink, ToolContext, Vision,
+    Cancel, FileLimits, FileTags, HiddenFiles, HiddenNames, Keeping, Look, NeverCancelled,
+    NothingHidden, SeenFile, SnapshotSink, ToolContext, Vision,
 };
 pub use diff::{Hunk, HunkLine, LineKind};
 pub use document::{
@@ -72,7 +72,7 @@ pub use hidden::ClassesHidden;
 pub use open::{Capabilities, Feature, Step, StepWatch, Unwatched};
 pub use output::{ChangeBefore, ChangeOperation, ChangeRecord, ToolOutput, UpcomingChange};
 pub use pending::{SweepReport, sweep_pending};
-pub use preview::{ChangePreview, preview};
+pub use preview::{ChangeOutlook, ChangePreview, prepare_change, preview};
 pub use probe::RealProbe;
 pub use rollback::{RestoreTo, RollbackOutcome, RollbackRequest, rollback};
 pub use roots::{RootKind, Roots, RootsError};

@@ -6,7 +6,7 @@ use guardian_facts::input::Replacement;
 use serde_json::Value;
 
 use crate::closest::closest_region;
-use crate::encoding::{Encoding, broken_utf8, detect, reads_back, to_lf};
+use crate::encoding::{Encoding, broken_utf8, decode_whole_exact, reads_back, to_lf};
 use crate::splice::replacement;
 
 /// Why an edit cannot be made.
@@ -44,11 +44,10 @@ const NAMED_LINES: usize = 20;
 /// The bytes of the file after all edits. All are matched against the original and must not
 /// overlap; every byte outside the matched spans stays what it is.
 pub(crate) fn apply_edits(bytes: &[u8], edits: &[Replacement]) -> Result<Vec<u8>, Problem> {
-    let Some(encoding) = detect(bytes) else {
+    let Some((encoding, text)) = decode_whole_exact(bytes) else {
         return Err(Problem::new("encoding", "it is not text"));
     };
-    let mark = encoding.mark();
-    let Some(text) = encoding.decode_exact(&bytes[mark.len()..]) else {
+    let Some(text) = text else {
         return Err(Problem::new(
             "encoding",
             format!(
@@ -289,6 +288,7 @@ impl<'a> LfForm<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::detect;
     use proptest::prelude::*;
 
     fn edit(bytes: &[u8], old: &str, new: &str) -> Result<Vec<u8>, Problem> {

@@ -191,12 +191,32 @@ impl Walk {
         Self::step_by_step(path)
     }
 
-    /// One system call for the ordinary case: it exists and no link is in it.
+    /// Two or three system calls for the ordinary cases: no link is in it, and it exists, or all
+    /// but its last name does.
     fn without_links(path: &Path) -> Option<Self> {
+        let (path, missing) = match Self::open_without_links(path) {
+            Ok(here) => return Self::at(path, here, Vec::new()),
+            Err(Errno::NOENT) => match path.components().next_back()? {
+                Component::Normal(name) => (path.parent()?, name),
+                _ => return None,
+            },
+            Err(_) => return None,
+        };
+        let here = Self::open_without_links(path).ok()?;
+        let walk = Self::at(path, here, vec![missing.to_owned()])?;
+        // A link there that leads nowhere is no missing name.
+        let found = rustix::fs::statat(&walk.here, missing, AtFlags::SYMLINK_NOFOLLOW);
+        (is_directory(&walk.stat) && found.err() == Some(Errno::NOENT)).then_some(walk)
+    }
+
+    fn open_without_links(path: &Path) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let here =
-            rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve).ok()?;
+        rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve)
+    }
+
+    /// What a path without links leads to, with the names beneath it that do not exist.
+    fn at(path: &Path, here: OwnedFd, missing: Vec<OsString>) -> Option<Self> {
         let stat = rustix::fs::fstat(&here).ok()?;
         let mut canonical = PathBuf::from("/");
         for part in path.components() {
@@ -213,7 +233,7 @@ impl Walk {
             path: canonical,
             here,
             stat,
-            missing: Vec::new(),
+            missing,
             followed: false,
             magic: false,
         })

@@ -13,7 +13,7 @@ use crate::file::{read_at, read_whole};
 use crate::image;
 use crate::output::ToolOutput;
 use crate::tag::{tag_of_bytes, tag_of_metadata};
-use crate::window::{Source, Window, read_window};
+use crate::window::{Source, Window, read_window, text_window};
 use crate::{FailureCode, ToolFailure};
 
 /// Reads a window of lines. Memory is bounded by the hashed size and the result size, whatever
@@ -72,8 +72,11 @@ fn in_memory(
     if let Some(output) = refuse_binary(head, bytes, target, tag, size, cx)? {
         return Ok(output);
     }
-    let encoding = encoding_of(bytes, head);
-    let window = read_window(&Source::Whole(bytes), encoding, input, cx)?;
+    let (encoding, text) = encoding_of(bytes, head);
+    let window = match text {
+        Some(text) => text_window(text, input, cx),
+        None => read_window(&Source::Whole(bytes), encoding, input, cx)?,
+    };
     let doubt = doubt_about(bytes, encoding);
     finish(target, input, (window, encoding, doubt), size, tag, cx)
 }
@@ -143,14 +146,19 @@ fn large(
     Ok((window, encoding))
 }
 
-fn encoding_of(bytes: &[u8], head: &[u8]) -> Encoding {
-    Encoding::from_mark(head).unwrap_or_else(|| {
-        if std::str::from_utf8(bytes).is_ok() {
-            Encoding::Utf8
-        } else {
-            Encoding::Windows1252
+/// The encoding, and the text after its mark where that is valid UTF-8 as it stands.
+fn encoding_of<'b>(bytes: &'b [u8], head: &[u8]) -> (Encoding, Option<&'b str>) {
+    match Encoding::from_mark(head) {
+        Some(Encoding::Utf8Bom) => {
+            let body = &bytes[Encoding::Utf8Bom.mark().len()..];
+            (Encoding::Utf8Bom, std::str::from_utf8(body).ok())
         }
-    })
+        Some(marked) => (marked, None),
+        None => match std::str::from_utf8(bytes) {
+            Ok(text) => (Encoding::Utf8, Some(text)),
+            Err(_) => (Encoding::Windows1252, None),
+        },
+    }
 }
 
 fn finish(

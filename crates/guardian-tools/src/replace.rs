@@ -12,14 +12,14 @@ use crate::contained::{Contained, Place, identity};
 use crate::file::{read_whole, write_at};
 use crate::metadata::{Kept, keep_metadata};
 use crate::open::{Capabilities, Feature, Step, open_beneath, reopen};
-use crate::tag::tag_of_bytes;
+use crate::tag::Hashed;
 use crate::temporary::{Expectation, Temporary};
 use crate::{FailureCode, ToolFailure};
 
 /// What the content of the replaced file must still be at the moment of the replacement.
 pub(crate) enum Expected<'a> {
     /// Exactly these bytes.
-    Bytes(&'a [u8]),
+    Bytes(Hashed<'a>),
     /// The same size and modification time (files too large to hold).
     Metadata(Stat),
 }
@@ -44,12 +44,13 @@ pub(crate) fn replace(
     place: &Place,
     existing: &Contained,
     expected: &Expected<'_>,
-    new: &[u8],
+    new: Hashed<'_>,
 ) -> Result<Replaced, ToolFailure> {
     let shown = place.shown();
     let failed = |errno| ToolFailure::system("write", &shown, errno);
     let stat = existing.stat_now().map_err(failed)?;
-    let written_in_place = || in_place(place, existing, expected, new).map(|()| Replaced::InPlace);
+    let written_in_place =
+        || in_place(place, existing, expected, new.bytes).map(|()| Replaced::InPlace);
     // Where the directory lets nothing be replaced, the file itself may still be written to.
     let past_directory = |refusal| {
         written_in_place().map_err(|failure| {
@@ -78,12 +79,12 @@ pub(crate) fn replace(
     temporary.expect(Expectation {
         place: place.directory.canonical(),
         before: match expected {
-            Expected::Bytes(bytes) => tag_of_bytes(bytes),
+            Expected::Bytes(old) => old.hash.to_owned(),
             Expected::Metadata(_) => String::new(),
         },
-        after: tag_of_bytes(new),
+        after: new.hash.to_owned(),
     });
-    temporary.fill(new).map_err(failed)?;
+    temporary.fill(new.bytes).map_err(failed)?;
     temporary.name().map_err(failed)?;
     step(capabilities, Step::Commit).map_err(failed)?;
     let committed = match capabilities.rename_flags {
@@ -346,7 +347,7 @@ fn in_place(
     }
     if let Err(errno) = overwrite(file.as_fd(), new) {
         let restored = match expected {
-            Expected::Bytes(old) => overwrite(file.as_fd(), old).is_ok(),
+            Expected::Bytes(old) => overwrite(file.as_fd(), old.bytes).is_ok(),
             Expected::Metadata(_) => false,
         };
         let mut failure = failed(errno);
@@ -372,7 +373,7 @@ pub(crate) fn is_expected(
     expected: &Expected<'_>,
 ) -> Result<bool, ToolFailure> {
     match expected {
-        Expected::Bytes(bytes) => {
+        Expected::Bytes(Hashed { bytes, .. }) => {
             let file = existing.open_for_reading()?;
             let len = bytes.len() as u64;
             let now = read_whole(file.as_fd(), len, len)

@@ -12,7 +12,7 @@ use crate::file::read_whole;
 use crate::open::{Feature, OpenError, Step};
 use crate::replace::{Expected, replace, step};
 use crate::roots::{RootHandle, Roots};
-use crate::tag::{content_hash, tag_of_bytes};
+use crate::tag::{Hashed, content_hash, tag_of_bytes};
 use crate::temporary::fresh_name;
 use crate::{FailureCode, ToolFailure};
 
@@ -169,7 +169,15 @@ fn put_back(
             RollbackOutcome::Conflict
         });
     }
-    match replace(place, existing, &Expected::Bytes(&now), bytes) {
+    let expected = Expected::Bytes(Hashed {
+        bytes: &now,
+        hash: after_hash,
+    });
+    let new = Hashed {
+        bytes,
+        hash: &tag_of_bytes(bytes),
+    };
+    match replace(place, existing, &expected, new) {
         Ok(_) => Ok(RollbackOutcome::RolledBack),
         Err(failure) if failure.code == FailureCode::StaleFile => Ok(RollbackOutcome::Conflict),
         Err(failure) => Err(failure),

@@ -18,8 +18,8 @@ pub fn run_file_tool(
         BoundInput::Read(bound) => crate::read::read(&bound, cx),
         BoundInput::Glob(bound) => crate::glob::glob(&bound, cx),
         BoundInput::Grep(bound) => crate::grep::grep(&bound, cx),
-        BoundInput::Write(bound) => crate::write::write(&bound, cx),
-        BoundInput::Edit(bound) => crate::edit::edit(&bound, cx),
+        BoundInput::Write(bound) => crate::write::write(bound, cx),
+        BoundInput::Edit(bound) => crate::edit::edit(bound, cx),
         BoundInput::BrowserPreview(bound) => crate::browser_preview::browser_preview(&bound),
         BoundInput::Bash(_) => Err(ToolFailure::new(
             FailureCode::Internal,

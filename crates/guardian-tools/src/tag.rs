@@ -10,6 +10,14 @@ pub(crate) fn tag_of_bytes(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
+/// Bytes that were hashed already: a change is hashed once, however many look at it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hashed<'b> {
+    pub(crate) bytes: &'b [u8],
+    /// [`tag_of_bytes`] of them.
+    pub(crate) hash: &'b str,
+}
+
 /// The tag of a file that is too large to hash: device, inode, size and times.
 pub(crate) fn tag_of_metadata(stat: &Stat) -> String {
     format!(

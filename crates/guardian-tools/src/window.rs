@@ -43,6 +43,70 @@ pub(crate) struct Window {
 }
 
 impl Window {
+    fn empty(offset: u64) -> Self {
+        Self {
+            text: String::new(),
+            offset,
+            lines: 0,
+            total_lines: None,
+            lf: 0,
+            crlf: 0,
+            clipped_lines: 0,
+            more: false,
+            holds_nul: false,
+            is_utf8: true,
+        }
+    }
+
+    fn take_text(&mut self, all: &str, limit: u64, cx: &ToolContext<'_>) {
+        let bytes = all.as_bytes();
+        let (lf, crlf, total) = line_counts(bytes, Encoding::Utf8);
+        (self.lf, self.crlf, self.total_lines) = (lf, crlf, Some(total));
+        let skipped = usize::try_from(self.offset - 1).unwrap_or(usize::MAX);
+        let start = match skipped.checked_sub(1) {
+            None => Some(0),
+            Some(last) => memchr::memchr_iter(b'\n', bytes).nth(last).map(|at| at + 1),
+        };
+        let mut at = start.unwrap_or(bytes.len());
+        // Where what was not copied yet begins.
+        let mut piece = at;
+        while self.lines < limit && at < bytes.len() {
+            let newline = memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
+            let end = newline.unwrap_or(bytes.len());
+            let is_crlf = newline.is_some() && end > at && bytes[end - 1] == b'\r';
+            let line = &all[at..end - usize::from(is_crlf)];
+            // At most one character per byte: short lines need no counting.
+            let cut = (line.len() > cx.limits.line_chars)
+                .then(|| line.char_indices().nth(cx.limits.line_chars))
+                .flatten();
+            let shown = cut.map(|(cut, _)| clipped(&line[..cut], Some((end - at) as u64)));
+            let length = shown.as_ref().map_or(line.len(), String::len);
+            let so_far = self.text.len() + (at - piece);
+            if self.lines > 0 && so_far + length + 1 > cx.limits.result_bytes {
+                break;
+            }
+            if shown.is_some() {
+                self.holds_nul |= memchr::memchr(0, head_of(line.as_bytes(), cx)).is_some();
+            }
+            if shown.is_some() || is_crlf {
+                self.text.push_str(&all[piece..at]);
+                self.text.push_str(shown.as_deref().unwrap_or(line));
+                if newline.is_some() {
+                    self.text.push('\n');
+                }
+                self.clipped_lines += usize::from(shown.is_some());
+            }
+            at = newline.map_or(end, |newline| newline + 1);
+            if shown.is_some() || is_crlf {
+                piece = at;
+            }
+            self.lines += 1;
+        }
+        self.text.push_str(&all[piece..at]);
+        self.holds_nul |= memchr::memchr(0, self.text.as_bytes()).is_some();
+        self.more = at < bytes.len();
+    }
+
     pub(crate) fn truncated(&self) -> bool {
         self.more || self.clipped_lines > 0
     }
@@ -83,6 +147,28 @@ impl Window {
     }
 }
 
+/// [`read_window`] of a text that is in memory and valid (without its mark). What is shown as it
+/// stands is copied in one piece.
+pub(crate) fn text_window(text: &str, input: &ReadInput, cx: &ToolContext<'_>) -> Window {
+    let mut window = Window::empty(input.offset.max(1));
+    window.take_text(text, lines_wanted(input, cx), cx);
+    window
+}
+
+fn lines_wanted(input: &ReadInput, cx: &ToolContext<'_>) -> u64 {
+    u64::from(input.limit).min(cx.limits.result_lines as u64)
+}
+
+/// Bytes enough for the shown characters of a line in every encoding, and for one more.
+fn most_of_line(cx: &ToolContext<'_>) -> usize {
+    (cx.limits.line_chars + 1) * 4
+}
+
+/// The part of a line that is looked at.
+fn head_of<'l>(line: &'l [u8], cx: &ToolContext<'_>) -> &'l [u8] {
+    &line[..line.len().min(most_of_line(cx))]
+}
+
 /// Reads the window that `input` asks for.
 pub(crate) fn read_window(
     source: &Source<'_>,
@@ -90,24 +176,12 @@ pub(crate) fn read_window(
     input: &ReadInput,
     cx: &ToolContext<'_>,
 ) -> Result<Window, ToolFailure> {
+    let limit = lines_wanted(input, cx);
     let offset = input.offset.max(1);
-    let limit = u64::from(input.limit).min(cx.limits.result_lines as u64);
+    let mut window = Window::empty(offset);
     let mut bytes = Bytes::new(source, encoding);
-    let mut window = Window {
-        text: String::new(),
-        offset,
-        lines: 0,
-        total_lines: None,
-        lf: 0,
-        crlf: 0,
-        clipped_lines: 0,
-        more: false,
-        holds_nul: false,
-        is_utf8: true,
-    };
     let skipped = bytes.skip_lines(offset - 1, cx)?;
-    // Enough bytes for the shown characters in every encoding, and one character more.
-    let cap = (cx.limits.line_chars + 1) * 4;
+    let cap = most_of_line(cx);
     while window.lines < limit && !bytes.at_end() {
         let start = bytes.position;
         let last = window.lines + 1 == limit;
@@ -162,14 +236,19 @@ fn shown_line(line: &Line<'_>, encoding: Encoding, max_chars: usize) -> (String,
     match cut {
         None if !line.cut => (text.into_owned(), false),
         cut => {
-            let length = line.length.map_or_else(
-                || "more than shown".to_owned(),
-                |length| format!("{length} bytes"),
-            );
             let kept = &text[..cut.unwrap_or(text.len())];
-            (format!("{kept}… [line clipped: {length}]"), true)
+            (clipped(kept, line.length), true)
         }
     }
+}
+
+/// The beginning of a line of this many bytes, which is too long to be shown.
+fn clipped(kept: &str, length: Option<u64>) -> String {
+    let length = length.map_or_else(
+        || "more than shown".to_owned(),
+        |length| format!("{length} bytes"),
+    );
+    format!("{kept}… [line clipped: {length}]")
 }
 
 /// (LF, CRLF, lines) of text bytes.
@@ -263,10 +342,7 @@ impl<'a> Bytes<'a> {
     /// The bytes at the position, as many as are at hand; empty at the end.
     fn chunk(&mut self, cx: &ToolContext<'_>) -> Result<&[u8], ToolFailure> {
         match *self.source {
-            Source::Whole(bytes) => Ok(usize::try_from(self.position)
-                .ok()
-                .and_then(|at| bytes.get(at..))
-                .unwrap_or(&[])),
+            Source::Whole(bytes) => Ok(rest_of(bytes, self.position)),
             Source::Streamed { file, size, shown } => {
                 let end = self.buffered_at + self.buffer.len() as u64;
                 if self.position < self.buffered_at || self.position >= end {
@@ -324,10 +400,7 @@ impl<'a> Bytes<'a> {
     ) -> Result<Line<'a>, ToolFailure> {
         let encoding = self.encoding;
         if let Source::Whole(bytes) = *self.source {
-            let rest = usize::try_from(self.position)
-                .ok()
-                .and_then(|at| bytes.get(at..));
-            let rest = rest.unwrap_or(&[]);
+            let rest = rest_of(bytes, self.position);
             let found = find_newline(rest, encoding);
             let length = found.unwrap_or(rest.len());
             self.position += (length + found.map_or(0, |_| encoding.unit())) as u64;
@@ -398,6 +471,14 @@ fn line(
     }
 }
 
+/// What stands from a position on.
+fn rest_of(bytes: &[u8], position: u64) -> &[u8] {
+    usize::try_from(position)
+        .ok()
+        .and_then(|at| bytes.get(at..))
+        .unwrap_or(&[])
+}
+
 /// How many bytes of a chunk are whole code units; all of them when there is not even one.
 fn usable(chunk: &[u8], encoding: Encoding) -> usize {
     let whole = chunk.len() - chunk.len() % encoding.unit();
@@ -443,4 +524,49 @@ fn after_newline(chunk: &[u8], encoding: Encoding, count: u64) -> usize {
 fn ends_with_newline(chunk: &[u8], encoding: Encoding) -> bool {
     let unit = encoding.unit();
     chunk.len() >= unit && code_unit(&chunk[chunk.len() - unit..], encoding) == 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::{
+        FileLimits, FileTags, Look, NeverCancelled, NothingHidden, SeenFile, Vision,
+    };
+    use proptest::prelude::*;
+
+    struct NoTags;
+
+    impl FileTags for NoTags {
+        fn last(&self, _: &std::path::Path) -> Option<SeenFile> {
+            None
+        }
+
+        fn remember(&self, _: &std::path::Path, _: &str, _: Look) {}
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_shows_the_same_window_as_its_bytes(
+            text in "([abé\u{1f600}]{0,14}|\r\n|\n|\r|\0|[xyz]{30}){0,40}",
+            offset in 0_u64..25,
+            limit in 1_u32..20,
+            line_chars in 3_usize..20,
+            result_bytes in 10_usize..200,
+        ) {
+            let limits = FileLimits { line_chars, result_bytes, ..FileLimits::spec() };
+            let cx = ToolContext {
+                limits: &limits,
+                cancel: &NeverCancelled,
+                deadline: None,
+                tags: &NoTags,
+                snapshots: None,
+                hidden: &NothingHidden,
+                vision: Vision::Absent,
+            };
+            let input = ReadInput { path: String::new(), offset, limit, notices: Vec::new() };
+            let slow = read_window(&Source::Whole(text.as_bytes()), Encoding::Utf8, &input, &cx);
+            let quick = text_window(&text, &input, &cx);
+            prop_assert_eq!(format!("{quick:?}"), format!("{:?}", slow.unwrap()));
+        }
+    }
 }

@@ -7,18 +7,22 @@ use crate::bind::{Bound, BoundTarget};
 use crate::change::{Before, Change, apply, current_tag, load, tag_of};
 use crate::contained::Place;
 use crate::context::{Look, ToolContext};
-use crate::encoding::{Encoding, LineEnding, broken_utf8, detect, reads_back, to_lf};
+use crate::encoding::{Encoding, LineEnding, broken_utf8, decode_whole, detect, reads_back, to_lf};
 use crate::output::{ChangeOperation, ToolOutput};
+use crate::preview::Prepared;
 use crate::splice::splice_text;
 use crate::{FailureCode, ToolFailure};
 
 /// Creates or replaces a file.
 pub(crate) fn write(
-    bound: &Bound<WriteInput>,
+    mut bound: Bound<WriteInput>,
     cx: &ToolContext<'_>,
 ) -> Result<ToolOutput, ToolFailure> {
-    let plan = plan(bound, cx)?;
-    let place = place_of(bound)?;
+    let plan = match Prepared::take(&mut bound) {
+        Some(Prepared::Write(plan)) => plan,
+        _ => plan(&bound, cx)?,
+    };
+    let place = place_of(&bound)?;
     let mut content = json!({
         "path": place.shown(),
         "root": place.root().as_str(),
@@ -30,7 +34,9 @@ pub(crate) fn write(
         content["lineEnding"] = ending.as_str().into();
     }
     let mut notices = plan.notices;
-    if matches!(&plan.before, Before::Bytes { bytes: old, .. } if *old == plan.new) {
+    if let Before::Bytes { bytes: old, .. } = &plan.before
+        && *old == plan.new
+    {
         let tag = tag_of(&plan.new, place, cx)?;
         cx.tags.remember(&place.canonical(), &tag, Look::Content);
         content["tag"] = tag.into();
@@ -62,6 +68,7 @@ pub(crate) fn write(
 }
 
 /// What a Write will do: everything that can be known before it runs.
+#[derive(Debug)]
 pub(crate) struct WritePlan {
     pub(crate) before: Before,
     pub(crate) new: Vec<u8>,
@@ -137,32 +144,39 @@ fn place_of(bound: &Bound<WriteInput>) -> Result<&Place, ToolFailure> {
 /// two encodings: what the old one cannot hold, or would not be read back from it, makes the whole
 /// file UTF-8, and a notice says so.
 fn styled(old: &[u8], content: &str, notices: &mut Vec<String>) -> Vec<u8> {
-    let Some(encoding) = detect(old) else {
+    // All of it goes, so what is not valid in it matters for its line ends only.
+    let Some((encoding, text)) = decode_whole(old) else {
         return content.as_bytes().to_vec();
     };
     let mark = encoding.mark();
-    // All of it goes, so what is not valid in it matters for its line ends only.
-    let text = encoding.decode_lossy(&old[mark.len()..]);
     let content = if mark.is_empty() {
         content
     } else {
         content.trim_start_matches('\u{feff}')
     };
+    let ending = LineEnding::of(&text);
     let new_text = if memchr::memchr(b'\n', text.as_bytes()).is_none() {
         // Nothing to keep: what was given, as it was given.
         content.to_owned()
+    } else if ending == LineEnding::Lf {
+        to_lf(content).into_owned()
     } else {
         splice_text(&text, 0..text.len(), &to_lf(content))
     };
-    if LineEnding::of(&text) == LineEnding::Lf && new_text.len() < content.len() {
+    if ending == LineEnding::Lf && new_text.len() < content.len() {
         notices.push(
             "the lines of the file end in LF; the CRLF of `content` were written as LF".to_owned(),
         );
     }
-    if let (Encoding::Windows1252, Some(line)) = (encoding, broken_utf8(old)) {
+    if encoding == Encoding::Windows1252
+        && let Some(line) = broken_utf8(old)
+    {
         notices.push(format!(
             "the file was UTF-8 with a wrong byte in line {line}; it is UTF-8 now"
         ));
+        return new_text.into_bytes();
+    }
+    if encoding == Encoding::Utf8 {
         return new_text.into_bytes();
     }
     let unfit = match encoding.encode(&new_text) {

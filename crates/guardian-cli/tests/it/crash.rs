@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::host_process::{HostProcess, World};
+use crate::host_process::{HostProcess, Served, World};
 
 /// Processes whose command line holds the text.
 pub(crate) fn processes_with(text: &str) -> Vec<String> {
@@ -57,6 +57,34 @@ fn a_killed_host_takes_its_command_along_and_its_record_stays_whole() {
     let rows = world.guardian().args(["audit", "--json"]).output().unwrap();
     let rows = String::from_utf8(rows.stdout).unwrap();
     assert!(rows.contains("about-to-run"), "{rows}");
+}
+
+#[test]
+fn what_a_session_read_is_known_after_the_host_was_killed() {
+    let world = World::new();
+    for name in ["changed.txt", "same.txt"] {
+        std::fs::write(world.workspace.join(name), "as it was\n").unwrap();
+    }
+    let mut first = Served::start(&world);
+    first.create_session(&world);
+    for name in ["changed.txt", "same.txt"] {
+        assert_eq!(first.tool("Read", &json!({"path": name}))["ok"], true);
+    }
+    first.host.kill();
+    std::fs::write(world.workspace.join("changed.txt"), "somebody's work\n").unwrap();
+
+    let mut second = Served::start(&world);
+    let write = |name: &str| json!({"path": name, "content": "new\n"});
+    let stale = second.tool("Write", &write("changed.txt"));
+    assert_eq!(stale["errorCode"], "STALE_FILE", "{stale}");
+    let written = second.tool("Write", &write("same.txt"));
+    assert_eq!(written["ok"], true, "{written}");
+    assert_eq!(
+        written["content"]["overwroteUnread"],
+        serde_json::Value::Null
+    );
+    let kept = std::fs::read_to_string(world.workspace.join("changed.txt")).unwrap();
+    assert_eq!(kept, "somebody's work\n");
 }
 
 #[test]

@@ -89,6 +89,26 @@ fn a_read_needs_no_card() {
 }
 
 #[test]
+fn no_level_of_the_log_shows_what_a_call_looks_for() {
+    let world = World::new();
+    std::fs::write(world.workspace.join("a.txt"), "needle-xyzzy\n").unwrap();
+    let arguments = r#"{"pattern": "needle-xyz+y", "include": "*.[t]xt"}"#;
+    let mut guardian = world.guardian();
+    guardian.env("GUARDIAN_LOG", "trace");
+    let output = guardian
+        .args(["exec", "Grep", arguments])
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let found = String::from_utf8_lossy(&output.stdout);
+    assert!(found.contains("needle-xyzzy"), "{found}");
+    let log = String::from_utf8_lossy(&output.stderr);
+    for private in ["xyz", "[t]xt"] {
+        assert!(!log.contains(private), "{log}");
+    }
+}
+
+#[test]
 fn wrong_usage_is_told_apart_from_a_failed_tool() {
     let world = World::new();
     let code = |arguments: &[&str]| run(&world, arguments).status.code();

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// How long a test waits for a message. Generous: the machine may be busy, and nothing is proven
@@ -161,6 +161,16 @@ impl HostProcess {
         self.child.wait().unwrap().code()
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next message; `None` when the host is gone.
+    pub(crate) fn next_message(&mut self) -> Option<Value> {
+        self.messages.recv_timeout(PATIENCE).ok()
+    }
+
     /// Sends a signal by name.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill")
@@ -176,6 +186,57 @@ impl HostProcess {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         pid
+    }
+}
+
+/// A host whose calls are made one after the other, in the session `s`.
+pub(crate) struct Served {
+    pub(crate) host: HostProcess,
+    calls: u32,
+}
+
+impl Served {
+    /// Starts it, up to the handshake.
+    pub(crate) fn start(world: &World) -> Self {
+        let mut host = HostProcess::start(world);
+        host.send(json!({"id": 0, "method": "app.handshake",
+            "params": {"protocolVersion": 1, "client": {"name": "t"}}}));
+        host.take(&"handshake", |message| message["id"] == 0);
+        Self { host, calls: 0 }
+    }
+
+    /// Makes the session, where nothing needs a card.
+    pub(crate) fn create_session(&mut self, world: &World) {
+        let params = json!({
+            "sessionId": "s", "projectPath": world.workspace, "permissionMode": "auto"});
+        self.call("session.create", &params);
+    }
+
+    /// Sends a request and returns its id.
+    pub(crate) fn send(&mut self, method: &str, params: &Value) -> u32 {
+        self.calls += 1;
+        self.host
+            .send(json!({"id": self.calls, "method": method, "params": params}));
+        self.calls
+    }
+
+    /// The result of a request.
+    #[track_caller]
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.send(method, params);
+        self.host.take(&method, |message| message["id"] == id)["result"].take()
+    }
+
+    /// The result of a tool.
+    #[track_caller]
+    pub(crate) fn tool(&mut self, tool: &str, args: &Value) -> Value {
+        self.call("tools.execute", &self.tool_call(tool, args))
+    }
+
+    /// The parameters of a tool call.
+    pub(crate) fn tool_call(&self, tool: &str, args: &Value) -> Value {
+        let call = format!("{tool}-{}", self.calls);
+        json!({"sessionId": "s", "toolCallId": call, "toolName": tool, "args": args})
     }
 }
 

@@ -8,6 +8,7 @@
 mod audit;
 mod confinement;
 mod crash;
+mod every_step;
 mod exec;
 mod host_process;
 mod lying_client;

@@ -2,7 +2,7 @@
 
 use guardian_facts::{Facts, Target};
 use guardian_rules::{Decision, Verdict};
-use guardian_tools::ChangePreview;
+use guardian_tools::ChangeOutlook;
 
 use crate::judge::{Caller, OverwriteState};
 use crate::record::ExternalPath;
@@ -82,13 +82,13 @@ pub(super) fn external_path(facts: &Facts, verdict: &Verdict, caller: &Caller) -
     }
 }
 
-/// What is known of the file that a Write would replace (SPEC §9). A preview knows better than the
+/// What is known of the file that a Write would replace (SPEC §9). A look at it knows better than the
 /// facts; without one (a target whose content must not be looked at yet) what was never read
 /// counts as unread, and only the workspace has snapshots.
 pub(crate) fn overwrite_state(
     runtime: &SessionRuntime,
     facts: &Facts,
-    preview: Option<&ChangePreview>,
+    outlook: Option<&ChangeOutlook>,
 ) -> OverwriteState {
     let target = facts.accesses.iter().find(|access| access.is_change());
     let existing = target
@@ -96,12 +96,12 @@ pub(crate) fn overwrite_state(
         .filter(|path| path.kind.is_some());
     match (facts.tool.as_str(), existing) {
         ("Write", Some(path)) => {
-            let unread = match preview {
-                Some(preview) => preview.overwrites_unread,
+            let unread = match outlook {
+                Some(outlook) => outlook.overwrites_unread,
                 None => !guardian_tools::FileTags::has_read(runtime, &path.path),
             };
             let in_workspace = path.scope == guardian_facts::Scope::Workspace;
-            let fits = preview.is_none_or(|preview| preview.snapshot_possible);
+            let fits = outlook.is_none_or(|outlook| outlook.snapshot_possible);
             OverwriteState {
                 unread,
                 snapshot_possible: in_workspace && fits,

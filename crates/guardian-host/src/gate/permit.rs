@@ -35,8 +35,8 @@ impl Host {
         match self.permit_steps(&mut passage).await {
             // Its row is the one that says "about to run".
             Ok(outcome) => Ok(outcome),
-            Err(Stop::Outcome(outcome)) => {
-                self.record_end(&mut passage, &outcome).await?;
+            Err(Stop::Outcome(mut outcome)) => {
+                self.record_end(&mut passage, &mut outcome).await?;
                 Ok(outcome)
             }
             Err(Stop::Error(error)) => {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 /// Longest policy file. Far above any that people write; keeps a broken one out of memory.
@@ -135,6 +135,13 @@ impl WatchedFile {
 /// Nothing can be opened there: there is no file, or something stands in its way. A link that leads
 /// nowhere (a collection of dot files that is not mounted) is a file that cannot be read, not none.
 fn absence(path: &Path) -> FileState {
+    // The ordinary case in one system call: a name is missing, and no link stands before it.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    let found = rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve);
+    if found.err() == Some(Errno::NOENT) {
+        return FileState::Missing;
+    }
     for (above, place) in path.ancestors().enumerate() {
         let Ok(stat) = rustix::fs::lstat(place) else {
             continue;

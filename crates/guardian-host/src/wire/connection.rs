@@ -235,7 +235,7 @@ impl Connection {
         }
     }
 
-    fn handshake(&self, params: Value) -> Result<Value, HostError> {
+    fn handshake(&self, params: Value) -> Result<String, HostError> {
         let params: HandshakeParams = dispatch::parse_params(params)?;
         if !SUPPORTED_VERSIONS.contains(&params.protocol_version) {
             return Err(HostError::new(
@@ -264,16 +264,16 @@ impl Connection {
         }
         self.host.set_vision(params.capabilities.vision);
         let result = super::methods::app::handshake(&self.host);
-        serde_json::to_value(result).map_err(HostError::internal)
+        serde_json::to_string(&result).map_err(HostError::internal)
     }
 
-    async fn reply(&self, id: Option<&RequestId>, result: Result<Value, HostError>) {
+    /// Answers with a result, which is JSON text, or with an error.
+    async fn reply(&self, id: Option<&RequestId>, result: Result<String, HostError>) {
         let Some(id) = id else { return };
         let line = match result {
             Ok(result) => format!(
-                "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{}}}",
+                "{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{result}}}",
                 id.as_json(),
-                json_text(&result)
             ),
             Err(error) => host_error_line(id, &error),
         };
@@ -361,7 +361,8 @@ fn error_line(id: &RequestId, code: i32, message: &str, data: Option<Value>) -> 
     )
 }
 
-/// A JSON value as one line. Values made of strings and numbers always serialise.
+/// A JSON value as one line. Values made of strings and numbers always serialise; into a string
+/// directly, as the formatter looks at every piece again.
 pub(super) fn json_text(value: &Value) -> String {
-    value.to_string()
+    serde_json::to_string(value).unwrap_or_default()
 }

@@ -29,7 +29,8 @@ pub enum Lane {
     Call,
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Value, HostError>> + Send>>;
+/// The result, as JSON text.
+type Answer = Pin<Box<dyn Future<Output = Result<String, HostError>> + Send>>;
 
 /// One method of the wire.
 pub struct Method {
@@ -53,14 +54,14 @@ macro_rules! answer {
         let answer = parse_params::<$params>($given).map(|params| $handler(&$connection, params));
         Box::pin(async move {
             let result: $result = answer?.await?;
-            serde_json::to_value(result).map_err(HostError::internal)
+            serde_json::to_string(&result).map_err(HostError::internal)
         })
     }};
     ($lane:ident, $connection:ident, $given:ident, $handler:path, $params:ty, $result:ty) => {
         Box::pin(async move {
             let params: $params = parse_params($given)?;
             let result: $result = $handler(&$connection, params).await?;
-            serde_json::to_value(result).map_err(HostError::internal)
+            serde_json::to_string(&result).map_err(HostError::internal)
         })
     };
 }

@@ -8,6 +8,7 @@ pub mod control;
 use guardian_rules::{OperatingMode, PermissionMode, SessionPermissionMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// What a connection may do (SPEC §15).
@@ -299,7 +300,8 @@ pub struct ExecuteResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<String>,
     /// What the model gets.
-    pub content: Value,
+    #[schemars(with = "Value")]
+    pub content: Box<RawValue>,
     /// The call was not permitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub denied: Option<bool>,

@@ -19,7 +19,8 @@ impl Store {
         entry: AuditEntry,
         durability: Durability,
     ) -> Result<u64, StoreError> {
-        self.append_audit_later(entry, durability).wait()
+        let body = body_of(entry, self.redactor(), self.now())?;
+        self.write(durability, move |context| append(context, body))
     }
 
     /// As [`Self::append_audit`], without waiting for the commit.

@@ -29,8 +29,25 @@ impl Store {
         })?;
         mac.update(tool.as_bytes());
         mac.update(b"\0");
-        mac.update(canonical(args).to_string().as_bytes());
+        let text = if is_sorted(args) {
+            serde_json::to_vec(args)
+        } else {
+            serde_json::to_vec(&canonical(args))
+        };
+        let text = text.map_err(|error| {
+            StoreError::Invalid(format!("the arguments cannot be written: {error}"))
+        })?;
+        mac.update(&text);
         Ok(hex(&mac.finalize().into_bytes()))
+    }
+}
+
+/// Do the members of all objects stand in the order of their names already?
+fn is_sorted(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(is_sorted),
+        Value::Object(members) => members.keys().is_sorted() && members.values().all(is_sorted),
+        _ => true,
     }
 }
 
@@ -89,5 +106,31 @@ fn create(data_directory: &Path, path: &Path) -> Result<(), StoreError> {
             removed.map_err(|error| failed(&error))
         }
         Err(error) => Err(failed(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn equal_json_has_equal_hashes_whatever_the_order_of_its_members() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(crate::StoreOptions::new(directory.path())).unwrap();
+        let hash = |args: Value| store.args_hash("Write", &args).unwrap();
+        let sorted = hash(json!({"content": [{"a": 1, "b": 2}], "path": "x"}));
+        assert_eq!(
+            sorted,
+            hash(json!({"path": "x", "content": [{"b": 2, "a": 1}]}))
+        );
+        assert_eq!(
+            sorted,
+            hash(json!({"content": [{"b": 2, "a": 1}], "path": "x"}))
+        );
+        assert_ne!(
+            sorted,
+            hash(json!({"content": [{"a": 2, "b": 1}], "path": "x"}))
+        );
     }
 }

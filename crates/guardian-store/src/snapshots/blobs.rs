@@ -59,6 +59,17 @@ impl Store {
     /// # Errors
     /// When they cannot be kept; the tool may proceed, `reversible: false`.
     pub fn capture_before(&self, session: &SessionId, bytes: &[u8]) -> Result<Capture, StoreError> {
+        self.capture_and(session, bytes, |_, _| Ok(()))
+    }
+
+    /// Keeps the bytes of a file and does `more` with them in the same transaction, if they are
+    /// kept.
+    pub(super) fn capture_and(
+        &self,
+        session: &SessionId,
+        bytes: &[u8],
+        more: impl FnOnce(&Connection, &BlobId) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<Capture, StoreError> {
         let id = BlobId(blake3::hash(bytes).to_hex().to_string());
         let (session, now, quota) = (session.clone(), self.now(), self.review_quota());
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
@@ -90,6 +101,7 @@ impl Store {
                          ON CONFLICT (hash, session_id) DO UPDATE SET at = excluded.at",
                     )?
                     .execute(params![id.as_str(), session.as_str(), now.0])?;
+                more(connection, &id)?;
                 // Over an existing file of this name too: it may have been damaged.
                 std::fs::rename(&temporary, &path)
                     .map_err(|error| StoreError::io("keeping the bytes from before", &error))?;

@@ -11,6 +11,7 @@ use super::stored;
 use crate::audit::{self, AuditEntry};
 use crate::clock::Timestamp;
 use crate::row;
+use crate::seen_files::{self, SeenFile};
 use crate::sessions::session_of;
 use crate::writer::Durability;
 use crate::{SessionId, Store, StoreError};
@@ -193,7 +194,7 @@ pub struct Artifact {
     pub at: Timestamp,
 }
 
-/// What a finished mutation leaves behind, in one transaction.
+/// What a finished call leaves behind, in one transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedChange {
     /// Its audit row; session and call are taken from here.
@@ -202,6 +203,8 @@ pub struct RecordedChange {
     pub snapshot: Option<NewSnapshot>,
     /// Its artifact.
     pub artifact: Option<NewArtifact>,
+    /// Files that it met.
+    pub seen: Vec<SeenFile>,
 }
 
 /// What [`Store::mark_rolled_back`] found.
@@ -214,7 +217,8 @@ pub enum RollbackMark {
 }
 
 impl Store {
-    /// Records a mutation: audit row, artifact and review record together or not at all.
+    /// Records a call that met or changed files: audit row, artifact, review record and what is
+    /// known of the files together or not at all.
     /// Returns the number of the audit row.
     ///
     /// # Errors
@@ -229,6 +233,7 @@ impl Store {
             audit,
             snapshot,
             artifact,
+            seen,
         } = change;
         let (Some(session), Some(tool_call)) = (audit.session.clone(), audit.tool_call.clone())
         else {
@@ -258,6 +263,7 @@ impl Store {
             if !session_exists {
                 return audit::append(context, body);
             }
+            seen_files::note(connection, &session, &seen)?;
             if let Some((snapshot, text)) = snapshot {
                 let before = snapshot.before.as_ref().map(BlobId::as_str);
                 end_pending(connection, &session, &snapshot.id)?;

@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, params};
 
-use super::blobs::BlobId;
+use super::blobs::{BlobId, Capture};
 use super::change::NewSnapshot;
 use super::stored;
 use crate::audit::{self, AuditEntry};
@@ -22,26 +22,37 @@ impl Store {
         session: &SessionId,
         change: &NewSnapshot,
     ) -> Result<(), StoreError> {
-        let session = session.clone();
-        let text = stored::to_text(change, self.redactor(), self.now())?;
-        let (id, turn) = (change.id.clone(), change.turn.clone());
-        let before = change.before.clone();
+        let note = self.note_of(session, change)?;
+        let (session, before) = (session.clone(), change.before.clone());
         self.write(Durability::Process, move |context| {
-            let connection = context.connection;
-            session_of(connection, &session)?;
-            connection
-                .prepare_cached(
-                    "INSERT INTO pending_changes (session_id, id, turn_id, before_blob, change)
-                     VALUES (?1, ?2, ?3, (SELECT hash FROM blobs WHERE hash = ?4), ?5)",
-                )?
-                .execute(params![
-                    session.as_str(),
-                    id,
-                    turn,
-                    before.as_ref().map(BlobId::as_str),
-                    text
-                ])?;
-            Ok(())
+            session_of(context.connection, &session)?;
+            note.write(context.connection, before.as_ref())
+        })
+    }
+
+    /// [`Store::capture_before`] and [`Store::note_pending_change`] in one transaction. What does
+    /// not fit the quota is not noted either: what to do then is the caller's to say.
+    ///
+    /// # Errors
+    /// As both; nothing is kept and nothing noted then.
+    pub fn capture_and_note(
+        &self,
+        session: &SessionId,
+        bytes: &[u8],
+        change: &NewSnapshot,
+    ) -> Result<Capture, StoreError> {
+        let note = self.note_of(session, change)?;
+        self.capture_and(session, bytes, move |connection, before| {
+            note.write(connection, Some(before))
+        })
+    }
+
+    fn note_of(&self, session: &SessionId, change: &NewSnapshot) -> Result<Note, StoreError> {
+        Ok(Note {
+            session: session.clone(),
+            id: change.id.clone(),
+            turn: change.turn.clone(),
+            text: stored::to_text(change, self.redactor(), self.now())?,
         })
     }
 
@@ -94,6 +105,32 @@ impl Store {
             }
             Ok(changes)
         })
+    }
+}
+
+/// The row of a change that is about to be made.
+struct Note {
+    session: SessionId,
+    id: String,
+    turn: Option<String>,
+    text: String,
+}
+
+impl Note {
+    fn write(&self, connection: &Connection, before: Option<&BlobId>) -> Result<(), StoreError> {
+        connection
+            .prepare_cached(
+                "INSERT INTO pending_changes (session_id, id, turn_id, before_blob, change)
+                 VALUES (?1, ?2, ?3, (SELECT hash FROM blobs WHERE hash = ?4), ?5)",
+            )?
+            .execute(params![
+                self.session.as_str(),
+                self.id,
+                self.turn,
+                before.map(BlobId::as_str),
+                self.text
+            ])?;
+        Ok(())
     }
 }
 

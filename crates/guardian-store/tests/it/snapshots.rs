@@ -70,6 +70,7 @@ fn record(store: &Store, session: &SessionId, snapshot: NewSnapshot) {
         audit: audit(session, &call),
         snapshot: Some(snapshot),
         artifact: Some(artifact),
+        seen: Vec::new(),
     };
     store.record_change(recorded, Durability::Process).unwrap();
 }
@@ -227,6 +228,7 @@ fn what_cannot_be_recorded_leaves_no_half() {
         audit: audit(&a, "c1"),
         snapshot: Some(change("c1", None)),
         artifact: Some(artifact),
+        seen: Vec::new(),
     };
     assert!(
         fixture
@@ -248,6 +250,7 @@ fn a_change_whose_session_is_gone_is_still_audited() {
         audit: audit(&a, "c1"),
         snapshot: Some(change("c1", None)),
         artifact: None,
+        seen: Vec::new(),
     };
     fixture
         .store

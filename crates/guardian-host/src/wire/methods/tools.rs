@@ -52,7 +52,7 @@ pub(crate) fn execute(
     params: ExecuteParams,
 ) -> impl Future<Output = Result<ExecuteResult, HostError>> + Send + use<> {
     let outcome = connection.host.execute(request(params));
-    async move { Ok(result(outcome.await?)) }
+    async move { result(outcome.await?) }
 }
 
 pub(crate) fn permit(
@@ -60,19 +60,19 @@ pub(crate) fn permit(
     params: ExecuteParams,
 ) -> impl Future<Output = Result<ExecuteResult, HostError>> + Send + use<> {
     let host = Arc::clone(&connection.host);
-    async move { Ok(result(host.permit(request(params)).await?)) }
+    async move { result(host.permit(request(params)).await?) }
 }
 
-fn result(outcome: ToolOutcome) -> ExecuteResult {
-    ExecuteResult {
-        tool_call_id: outcome.tool_call_id,
+fn result(mut outcome: ToolOutcome) -> Result<ExecuteResult, HostError> {
+    Ok(ExecuteResult {
+        tool_call_id: std::mem::take(&mut outcome.tool_call_id),
         ok: outcome.ok,
         is_error: !outcome.ok,
         error_code: outcome.error_code.map(|code| code.as_str().to_owned()),
-        content: outcome.content,
         denied: outcome.denied.then_some(true),
-        runtime: outcome.runtime.map(|runtime| *runtime),
-    }
+        runtime: outcome.runtime.take().map(|runtime| *runtime),
+        content: outcome.into_content_text().map_err(HostError::internal)?,
+    })
 }
 
 pub(crate) async fn abort(

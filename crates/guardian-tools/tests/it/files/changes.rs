@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use guardian_facts::ToolInput;
 use guardian_facts::input::{EditInput, Replacement};
 use guardian_tools::{
-    FailureCode, RestoreTo, RollbackOutcome, RollbackRequest, Step, StepWatch, preview, rollback,
-    run_file_tool,
+    FailureCode, Permitted, RestoreTo, RollbackOutcome, RollbackRequest, Step, StepWatch,
+    prepare_change, preview, rollback, run_file_tool,
 };
 use proptest::prelude::*;
 
@@ -480,4 +480,59 @@ fn what_cannot_be_noted_is_not_changed() {
     assert!(session.write("d/y", "new\n").is_err());
     assert_eq!(session.bytes("x"), b"old\n");
     assert!(!session.workspace.join("d").exists());
+}
+
+/// Prepares a call, lets `meanwhile` happen, and runs the call.
+fn run_prepared(
+    session: &Session,
+    input: ToolInput,
+    meanwhile: impl FnOnce(&Session),
+) -> Result<guardian_tools::ToolOutput, guardian_tools::ToolFailure> {
+    let mut bound = session.bind(input).unwrap();
+    prepare_change(&mut bound, &session.context()).unwrap();
+    meanwhile(session);
+    run_file_tool(Permitted::assume_checked(bound), &session.context())
+}
+
+#[test]
+fn what_was_prepared_is_worked_out_anew_when_the_file_changed() {
+    for capabilities in all_capabilities() {
+        let session = Session::with(capabilities);
+        session.file("a.txt", "one\ntwo\n");
+        // An Edit is made of the bytes that are there when it runs.
+        run_prepared(&session, edit("a.txt", "two", "2"), |session| {
+            session.file("a.txt", "zero\none\ntwo\n");
+        })
+        .unwrap();
+        assert_eq!(session.bytes("a.txt"), b"zero\none\n2\n");
+        let gone = run_prepared(&session, edit("a.txt", "2", "3"), |session| {
+            session.file("a.txt", "something else entirely\n");
+        });
+        assert_eq!(gone.unwrap_err().code, FailureCode::ToolFailed);
+        // A Write is stale when the content is another one than the session knows.
+        session.read("a.txt").unwrap();
+        let stale = run_prepared(&session, write("a.txt", "new\n"), |session| {
+            session.file("a.txt", "somebody's work\n");
+        });
+        assert_eq!(stale.unwrap_err().code, FailureCode::StaleFile);
+        assert_eq!(session.bytes("a.txt"), b"somebody's work\n");
+        // A new file is created exclusively.
+        let created = run_prepared(&session, write("b.txt", "new\n"), |session| {
+            session.file("b.txt", "somebody's work\n");
+        });
+        assert_eq!(created.unwrap_err().code, FailureCode::StaleApproval);
+        assert_eq!(session.bytes("b.txt"), b"somebody's work\n");
+    }
+}
+
+#[test]
+fn what_was_prepared_is_what_is_made() {
+    let session = Session::new();
+    session.file("a.txt", "one\ntwo\n");
+    run_prepared(&session, edit("a.txt", "two", "2"), |_| ()).unwrap();
+    assert_eq!(session.bytes("a.txt"), b"one\n2\n");
+    run_prepared(&session, write("a.txt", "all new\n"), |_| ()).unwrap();
+    assert_eq!(session.bytes("a.txt"), b"all new\n");
+    run_prepared(&session, write("b.txt", "new\n"), |_| ()).unwrap();
+    assert_eq!(session.bytes("b.txt"), b"new\n");
 }
