@@ -17,7 +17,7 @@ use crate::Sensitivity;
 use crate::defaults::{ClassGroup, FactsConfig, FactsExtension};
 
 use directories::NamedDirectories;
-use pattern_set::{LastSteps, PatternSet, Subject};
+use pattern_set::{LastSteps, PatternSet, Subject, is_anchored};
 
 pub use beneath::{Hiding, NamesBeneath};
 pub use public_key::holds_only_public_keys;
@@ -317,9 +317,9 @@ impl PathClasses {
         let mut sensitivity = Sensitivity::default();
         for candidate in candidates(&folded(directory), home) {
             let prefix = format!("{}/", candidate.trim_end_matches('/'));
-            for (text, entry) in self.paths.texts().zip(&self.path_entries) {
+            for (index, text) in self.paths.anchored_like(&prefix) {
                 if is_beneath(text, &prefix) {
-                    sensitivity.add(self.groups[entry.group].class);
+                    sensitivity.add(self.groups[self.path_entries[index].group].class);
                 }
             }
         }
@@ -468,9 +468,7 @@ fn is_beneath(pattern: &str, prefix: &str) -> bool {
 /// A configured pattern as one text that says where it begins (`/`, `~/` or `**/`).
 fn anchored(pattern: &str) -> String {
     let lower = pattern.to_lowercase();
-    let is_anchored =
-        lower.starts_with('/') || lower.starts_with("~/") || lower.get(1..3) == Some(":/");
-    if is_anchored || lower.starts_with("**/") {
+    if is_anchored(&lower) || lower.starts_with("**/") {
         lower
     } else {
         format!("**/{lower}")

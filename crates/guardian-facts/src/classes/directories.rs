@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::pattern_set::is_anchored;
+
 /// Relative, lower-case paths of directories.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NamedDirectories {
@@ -17,8 +19,7 @@ impl NamedDirectories {
     pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
         let mut named = Self::default();
         for pattern in patterns {
-            let anchored = pattern.starts_with(['/', '~']) || pattern.get(1..3) == Some(":/");
-            if anchored {
+            if is_anchored(pattern) {
                 continue;
             }
             let lower = pattern.to_lowercase();

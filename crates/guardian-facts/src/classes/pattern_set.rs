@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::ClassError;
@@ -50,6 +51,8 @@ struct Pattern {
     steps: Vec<Step>,
     /// Ends in `/**`: what lies beneath belongs to it too.
     tree: bool,
+    /// Holds no `**`: it takes as many components as it has steps.
+    fixed: bool,
 }
 
 /// A set of patterns; members are numbered in the order in which they were added.
@@ -57,7 +60,21 @@ struct Pattern {
 pub(crate) struct PatternSet {
     patterns: Vec<Member>,
     by_literal: HashMap<Text, Numbers, BuildHasherDefault<Fnv>>,
+    /// Names at any depth that begin or end in a fixed letter (`id_*`, `*.pem`).
+    by_letter: HashMap<Letter, Vec<usize>, BuildHasherDefault<Fnv>>,
+    /// The rest.
     without_literal: Vec<usize>,
+    /// Those that begin at `/` or a drive, and so name one place.
+    rooted: Vec<usize>,
+    /// Those that begin at `~/`.
+    in_home: Vec<usize>,
+}
+
+/// What a name must begin or end with, in lower case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Letter {
+    First(u8),
+    Last(u8),
 }
 
 /// Numbers of patterns; of nearly every literal there is one.
@@ -191,7 +208,18 @@ impl PatternSet {
                     });
                 }
             },
-            None => self.without_literal.push(index),
+            None => match fixed_letter(&text) {
+                Some(letter) => self.by_letter.entry(letter).or_default().push(index),
+                None => self.without_literal.push(index),
+            },
+        }
+        if is_anchored(&text) {
+            let place = if text.starts_with('~') {
+                &mut self.in_home
+            } else {
+                &mut self.rooted
+            };
+            place.push(index);
         }
         self.patterns.push(Member {
             text,
@@ -216,12 +244,33 @@ impl PatternSet {
                 numbers.more.iter().copied().for_each(&mut test);
             }
         }
+        if let Some(name) = subject.components.last() {
+            let first = name.bytes().next().map(Letter::First);
+            let last = name.bytes().next_back().map(Letter::Last);
+            for letter in [first, last].into_iter().flatten() {
+                let numbers = self.by_letter.get(&letter);
+                numbers.into_iter().flatten().copied().for_each(&mut test);
+            }
+        }
         self.without_literal.iter().copied().for_each(&mut test);
     }
 
     /// The patterns as they were written, in the order of their numbers.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.patterns.iter().map(|member| &*member.text)
+    }
+
+    /// Number and text of the patterns that name one place (`/etc/shadow`, `~/.ssh`) and could begin
+    /// like a path of this text (`/etc`, `~/x`).
+    pub(crate) fn anchored_like(&self, path: &str) -> impl Iterator<Item = (usize, &str)> {
+        let place = if path.starts_with('~') {
+            &self.in_home
+        } else {
+            &self.rooted
+        };
+        place
+            .iter()
+            .map(|index| (*index, &*self.patterns[*index].text))
     }
 
     /// At least one pattern matches.
@@ -275,6 +324,25 @@ fn last_literal(text: &Text) -> Option<Text> {
     }
 }
 
+/// The letter that every name has which a pattern of one step and without a place matches. None
+/// where lower case could change it.
+fn fixed_letter(text: &str) -> Option<Letter> {
+    let is_plain = |rest: &str| {
+        !rest.is_empty() && rest.is_ascii() && !rest.contains(['*', '?', '[', '/', '~', ':'])
+    };
+    let lower = |byte: Option<u8>| byte.map(|byte| byte.to_ascii_lowercase());
+    if let Some(end) = text.strip_prefix('*').filter(|end| is_plain(end)) {
+        return lower(end.bytes().next_back()).map(Letter::Last);
+    }
+    let start = text.strip_suffix('*').filter(|start| is_plain(start))?;
+    lower(start.bytes().next()).map(Letter::First)
+}
+
+/// A pattern of this text begins at `/`, `~/` or a drive.
+pub(super) fn is_anchored(text: &str) -> bool {
+    text.starts_with('/') || text.starts_with("~/") || text.get(1..3) == Some(":/")
+}
+
 fn last_plain(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("~/").unwrap_or(text);
     let is_wild = |component: &str| {
@@ -296,8 +364,19 @@ impl Pattern {
                 .homes
                 .iter()
                 .any(|length| steps_match(&self.steps, &components[*length..], self.tree)),
-            Root::Anywhere => (0..components.len())
+            Root::Anywhere => self
+                .starts(components.len())
                 .any(|start| steps_match(&self.steps, &components[start..], self.tree)),
+        }
+    }
+
+    /// Where in so many components a pattern without a place of its own can begin.
+    fn starts(&self, components: usize) -> Range<usize> {
+        match components.checked_sub(self.steps.len()) {
+            Some(last) if self.fixed && self.tree => 0..last + 1,
+            Some(last) if self.fixed => last..last + 1,
+            None if self.fixed => 0..0,
+            _ => 0..components,
         }
     }
 }
@@ -392,7 +471,13 @@ fn parse(text: &str) -> Result<Pattern, ClassError> {
     if steps.iter().all(|step| *step == Step::AnyDepth) {
         return Err(error("it would match everything"));
     }
-    Ok(Pattern { root, steps, tree })
+    let fixed = !steps.contains(&Step::AnyDepth);
+    Ok(Pattern {
+        root,
+        steps,
+        tree,
+        fixed,
+    })
 }
 
 fn parse_step(name: &str) -> Result<Step, &'static str> {
@@ -486,6 +571,51 @@ mod tests {
         check("a[bc]d", "/w/acd", true);
         check("/proc/*/mem", "/proc/1/mem", true);
         check("/proc/*/mem", "/proc/1/x/mem", false);
+    }
+
+    #[test]
+    fn no_place_where_a_pattern_could_begin_is_left_out() {
+        let patterns = ["a", "a/**", "a/b", "a/b/**", "a/**/b", "**/a/b", "*", "a/*"];
+        let paths = [
+            "/",
+            "/a",
+            "/b/a",
+            "/a/b",
+            "/a/a/b/a/b",
+            "/a/b/a",
+            "/x/a/y/b/z",
+        ];
+        for (pattern, path) in patterns
+            .into_iter()
+            .flat_map(|pattern| paths.map(|path| (pattern, path)))
+        {
+            let parsed = parse(pattern).unwrap();
+            let subject = Subject::new(path, "/home/dev");
+            let components = subject.components.as_slice();
+            let anywhere = (0..components.len())
+                .any(|start| steps_match(&parsed.steps, &components[start..], parsed.tree));
+            assert_eq!(parsed.matches(&subject), anywhere, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_found_by_whatever_index_it_stands_in() {
+        let patterns = [
+            "*.Pem", "ID_*", "*", "a*b", "a?", "[ab]*", "*é", "é*", "x", "*/x", "*/**", "a*/**",
+            "*k:", "~*",
+        ];
+        let paths = [
+            "/w/k.pem", "/w/id_", "/w/ab", "/w/é", "/w/a/é", "/id_/x", "/w/.pem", "/x/k:", "/w/~x",
+        ];
+        for (pattern, path) in patterns
+            .into_iter()
+            .flat_map(|pattern| paths.map(|path| (pattern, path)))
+        {
+            let set = PatternSet::compile(&[pattern]).unwrap();
+            let subject = Subject::new(path, "/home/dev");
+            let alone = parse(pattern).unwrap().matches(&subject);
+            assert_eq!(set.is_match(&subject), alone, "{pattern} {path}");
+        }
     }
 
     #[test]
