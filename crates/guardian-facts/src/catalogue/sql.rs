@@ -136,6 +136,19 @@ pub(crate) fn judge(
             }
         }
     }
+    let database = scanned.operands.first().filter(|_| is_sqlite);
+    let runs_views =
+        database.is_some_and(|file| file.as_literal() != Some(":memory:")) && !scanned.has("-safe");
+    if runs_views
+        && !texts
+            .iter()
+            .all(|text| text.as_literal().is_some_and(runs_no_view))
+    {
+        judgement.make_opaque(
+            "sql-view",
+            "a view of the database may run a program (`edit`) where `-safe` is not given",
+        );
+    }
     for text in texts {
         match text.as_literal() {
             Some(sql) => statements(sql, judgement),
@@ -145,6 +158,29 @@ pub(crate) fn judge(
             }
         }
     }
+}
+
+/// Nothing of it asks a table, which may be a view that whoever made the database wrote: the client's
+/// function `edit` runs a program, `readfile` reads a file, also under `-readonly`.
+fn runs_no_view(sql: &str) -> bool {
+    let is_listing = |line: &str| {
+        matches!(
+            line.split_whitespace().next(),
+            Some(".tables" | ".schema" | ".indexes" | ".databases" | ".mode" | ".headers")
+        )
+    };
+    let (commands, body): (Vec<&str>, Vec<&str>) = sql
+        .lines()
+        .partition(|line| line.trim_start().starts_with('.'));
+    commands.into_iter().all(is_listing)
+        && tokens(&body.join("\n")).is_some_and(|statements| {
+            statements.iter().all(|statement| {
+                statement
+                    .first()
+                    .is_none_or(|first| first.is_word("select"))
+                    && !statement.iter().any(|token| token.is_word("from"))
+            })
+        })
 }
 
 fn statements(sql: &str, judgement: &mut Judgement) {

@@ -31,6 +31,7 @@ const WORDS_ARE_KNOWN: &[&str] = &[
     "sql-from-input",
     "sql-function",
     "sql-into",
+    "sql-view",
     "stdin-code",
     "tool-version",
     "unknown-operand",
