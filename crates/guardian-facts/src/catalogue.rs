@@ -74,16 +74,37 @@ impl Catalogue {
     /// # Errors
     /// When the text is not TOML or an entry does not fit the schema.
     pub fn with_user_entries(text: &str) -> Result<Self, CatalogueError> {
-        let table: std::collections::BTreeMap<String, EntryData> =
-            toml::from_str(text).map_err(|error| CatalogueError {
-                message: error.to_string(),
-            })?;
+        Self::with_user_files([("", text)])
+    }
+
+    /// [`Self::with_user_entries`] for several files, by name; a later one replaces the entries of
+    /// one before. Nobody replaces what is known of guardian itself.
+    ///
+    /// # Errors
+    /// As there, with the name of the file.
+    pub fn with_user_files<'a>(
+        files: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Self, CatalogueError> {
         let mut registry = Registry::builtin();
-        registry
-            .add(table.into_iter().collect())
-            .map_err(|error| CatalogueError {
-                message: error.to_string(),
-            })?;
+        for (name, text) in files {
+            let fault = |message: String| CatalogueError {
+                message: if name.is_empty() {
+                    message
+                } else {
+                    format!("`{name}`: {message}")
+                },
+            };
+            let table: std::collections::BTreeMap<String, EntryData> =
+                toml::from_str(text).map_err(|error| fault(error.to_string()))?;
+            if let Some(own) = table.keys().find(|header| header.starts_with("guardian")) {
+                return Err(fault(format!(
+                    "`{own}`: guardian's own programs are not listed anew"
+                )));
+            }
+            registry
+                .add(table.into_iter().collect())
+                .map_err(|error| fault(error.to_string()))?;
+        }
         Ok(Self { registry })
     }
 

@@ -448,7 +448,7 @@ impl Checker {
             Some(_) => None,
             None => Some(SandboxHere::new(&config.user.commands, store.as_ref())?),
         };
-        let judge = Arc::new(Judge::builtin());
+        let judge = Arc::new(Judge::of_user(&config.user)?);
         let policy = Policies::for_check(
             places,
             Arc::clone(&judge),

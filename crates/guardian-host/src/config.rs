@@ -4,6 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use guardian_facts::PathClasses;
+use guardian_facts::catalogue::{Catalogue, CatalogueError};
+use guardian_facts::classes::ClassError;
+use guardian_facts::defaults::FactsExtension;
 use guardian_review::ReviewConfig;
 use guardian_store::{Clock, DEFAULT_REVIEW_QUOTA_BYTES, SystemClock};
 use guardian_tools::bash::environment::Variables;
@@ -41,7 +45,18 @@ pub struct UserConfig {
     pub commands: CommandsConfig,
     /// Which of the user's variables commands get.
     pub env: EnvironmentConfig,
+    /// More secret, sensitive and protected files, and exceptions (SPEC §3).
+    pub facts: FactsExtension,
+    /// Entries for programs that guardian does not know (SPEC §6.1), from `commands/*.toml` beside
+    /// the file: name and text, sorted. No other directory is looked at; a repository has none.
+    #[serde(skip)]
+    pub programs: Vec<(String, String)>,
 }
+
+/// The directory of entries for programs, beside `config.toml`.
+const PROGRAMS: &str = "commands";
+/// Largest file of entries, in bytes.
+const MAX_PROGRAMS_FILE: u64 = 1024 * 1024;
 
 /// The section `[env]` (SPEC §10). A name, or the beginning of names when it ends in `*`. Nothing
 /// here brings back a variable that changes what a command runs (`LD_PRELOAD`, `BASH_ENV`, …).
@@ -111,7 +126,7 @@ impl UserConfig {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(unusable(file, &error)),
         };
-        let config: Self =
+        let mut config: Self =
             toml::from_str(&text).map_err(|error| match elsewhere(error.message()) {
                 Some(hint) => unusable(file, &format!("{error}{hint}")),
                 None => unusable(file, &error),
@@ -124,8 +139,62 @@ impl UserConfig {
             .audit
             .places()
             .map_err(|error| unusable(file, &error))?;
+        config
+            .path_classes()
+            .map_err(|error| unusable(file, &error))?;
+        let programs = file.with_file_name(PROGRAMS);
+        config.programs = programs_in(&programs)?;
+        config
+            .catalogue()
+            .map_err(|error| unusable(&programs, &error))?;
         Ok(config)
     }
+
+    /// The built-in path classes with the user's.
+    pub(crate) fn path_classes(&self) -> Result<PathClasses, ClassError> {
+        if self.facts == FactsExtension::default() {
+            Ok(PathClasses::from_default())
+        } else {
+            PathClasses::with_extension(self.facts.clone())
+        }
+    }
+
+    /// The catalogue with the user's entries, where there are any.
+    pub(crate) fn catalogue(&self) -> Result<Option<Catalogue>, CatalogueError> {
+        if self.programs.is_empty() {
+            return Ok(None);
+        }
+        let files = self
+            .programs
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()));
+        Catalogue::with_user_files(files).map(Some)
+    }
+}
+
+/// The files of entries, sorted by name. A missing directory has none.
+fn programs_in(directory: &Path) -> Result<Vec<(String, String)>, HostError> {
+    let entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unusable(directory, &error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| unusable(directory, &error))?.path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let metadata = std::fs::metadata(&path).map_err(|error| unusable(&path, &error))?;
+        if !metadata.is_file() || metadata.len() > MAX_PROGRAMS_FILE {
+            return Err(unusable(&path, &"it is no file, or larger than 1 MiB"));
+        }
+        let text = std::fs::read_to_string(&path).map_err(|error| unusable(&path, &error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        found.push((name.into_owned(), text));
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// Where a key is set that is not one of this file.
@@ -207,10 +276,45 @@ mod tests {
             "[audit]\nretentionDays = 0\n",
             "[env]\npasss = []\n",
             "[env]\npass = \"TOKEN\"\n",
+            "[[facts.secret]]\nname = \"x\"\npath = [\"y\"]\n",
+            "[[facts.protected]]\nname = \"x\"\npaths = [\"a[b\"]\n",
+            "[facts]\nguardian = []\n",
         ] {
             std::fs::write(&file, broken).unwrap();
             assert!(UserConfig::load(&file).is_err(), "{broken}");
         }
+    }
+
+    #[test]
+    fn entries_for_programs_come_from_the_directory_beside_the_file_and_a_broken_one_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.toml");
+        assert!(
+            UserConfig::load(&file)
+                .unwrap()
+                .catalogue()
+                .unwrap()
+                .is_none()
+        );
+        let programs = directory.path().join("commands");
+        std::fs::create_dir(&programs).unwrap();
+        std::fs::write(programs.join("README"), "not looked at").unwrap();
+        std::fs::write(programs.join("ours.toml"), "[ours]\noperands = 'value*'\n").unwrap();
+        let config = UserConfig::load(&file).unwrap();
+        assert!(config.catalogue().unwrap().unwrap().lists("ours"));
+        for broken in [
+            "[ours",
+            "[ours]\nwrong = 1\n",
+            "[ours]\neffects = 'nonsense'\n",
+            "['guardian']\n",
+        ] {
+            std::fs::write(programs.join("z.toml"), broken).unwrap();
+            let error = UserConfig::load(&file).unwrap_err().to_string();
+            assert!(error.contains("`z.toml`"), "{error}");
+        }
+        std::fs::remove_file(programs.join("z.toml")).unwrap();
+        std::fs::create_dir(programs.join("d.toml")).unwrap();
+        assert!(UserConfig::load(&file).is_err());
     }
 
     #[test]

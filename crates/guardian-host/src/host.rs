@@ -137,7 +137,7 @@ impl Host {
         // Scratch paths are compared as canonical ones.
         config.places.data_dir = std::fs::canonicalize(&config.places.data_dir)
             .map_err(|error| HostError::internal(format!("the data directory: {error}")))?;
-        let judge = Arc::new(Judge::builtin().with_redactor(redactor.clone()));
+        let judge = Arc::new(Judge::of_user(&config.user)?.with_redactor(redactor.clone()));
         let policies = Policies::open(&config.places, Arc::clone(&judge), store.clone())?;
         let queue = PendingQueue::new(config.user.review.human_timeout());
         let clients = Arc::new(Clients::new(Arc::clone(&events)));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{PoisonError, RwLock};
 
 use guardian_facts::catalogue::Catalogue;
+use guardian_facts::defaults::FactsExtension;
 use guardian_facts::{
     ArgumentError, DeclaredExtractor, ExtractError, Extraction, ExtractorRegistry, FactContext,
     Facts, FactsV1, LinkedNames, PathClasses, PathProbe, ProbeLog, RawArgs, RegisterError,
@@ -19,6 +20,7 @@ use guardian_rules::{
 use serde_json::Value;
 
 use crate::carried;
+use crate::config::UserConfig;
 use crate::error::{ErrorCode, HostError};
 use crate::policies::PolicyInForce;
 
@@ -26,8 +28,17 @@ use crate::policies::PolicyInForce;
 pub struct Judge {
     tools: RwLock<Tools>,
     classes: PathClasses,
-    catalogue: &'static Catalogue,
+    catalogue: Commands,
+    /// Hash of what the user's configuration adds; part of the policy's version.
+    own: Option<String>,
     redactor: Redactor,
+}
+
+/// What is known of programs.
+enum Commands {
+    Builtin,
+    /// With entries of the user.
+    Extended(Box<Catalogue>),
 }
 
 /// The tools that facts are known of.
@@ -109,9 +120,30 @@ impl Judge {
                 digest: None,
             }),
             classes: PathClasses::from_default(),
-            catalogue: Catalogue::builtin(),
+            catalogue: Commands::Builtin,
+            own: None,
             redactor: Redactor::builtin(),
         }
+    }
+
+    /// A judge with what the user's configuration adds: path classes, and entries for programs.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMS` for an entry or a pattern that cannot be used.
+    pub fn of_user(config: &UserConfig) -> Result<Self, HostError> {
+        let mut judge = Self::builtin();
+        let wrong = |error: &dyn std::fmt::Display| HostError::invalid_params(error.to_string());
+        if config.facts != FactsExtension::default() {
+            judge.classes = config.path_classes().map_err(|error| wrong(&error))?;
+        }
+        if let Some(catalogue) = config.catalogue().map_err(|error| wrong(&error))? {
+            judge.catalogue = Commands::Extended(Box::new(catalogue));
+        }
+        if config.facts != FactsExtension::default() || !config.programs.is_empty() {
+            let added = format!("{:?}\n{:?}", config.facts, config.programs);
+            judge.own = Some(blake3::hash(added.as_bytes()).to_hex().to_string());
+        }
+        Ok(judge)
     }
 
     /// The same, with a redactor that knows more secrets.
@@ -171,17 +203,21 @@ impl Judge {
         Ok(count)
     }
 
-    /// Version of a policy together with what was declared about tools: equal versions decide
-    /// equally.
+    /// Version of a policy together with what was declared about tools and what the user's
+    /// configuration adds: equal versions decide equally.
     #[must_use]
     pub fn version(&self, policy: &PolicyInForce) -> String {
-        match &self.read().digest {
-            None => policy.version().to_owned(),
-            Some(digest) => {
-                let both = format!("{}\n{digest}", policy.version());
-                blake3::hash(both.as_bytes()).to_hex().to_string()
-            }
+        let tools = self.read();
+        let more: Vec<&String> = tools.digest.iter().chain(&self.own).collect();
+        if more.is_empty() {
+            return policy.version().to_owned();
         }
+        let mut all = policy.version().to_owned();
+        for digest in more {
+            all.push('\n');
+            all.push_str(digest);
+        }
+        blake3::hash(all.as_bytes()).to_hex().to_string()
     }
 
     fn read(&self) -> std::sync::RwLockReadGuard<'_, Tools> {
@@ -242,7 +278,10 @@ impl Judge {
             roots,
             probe,
             classes: &self.classes,
-            catalogue: self.catalogue,
+            catalogue: match &self.catalogue {
+                Commands::Builtin => Catalogue::builtin(),
+                Commands::Extended(catalogue) => catalogue,
+            },
             linked: LinkedNames::new(),
         }
     }

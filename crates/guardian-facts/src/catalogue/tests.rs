@@ -233,7 +233,7 @@ const OPERANDS_ARE_NO_FILES: &str = ":; Some details are omitted, run with `RUST
     config get-contexts; kubectl config get-users; kubectl config view; let; local; locate; \
     logname; logout; mapfile; mlocate; mpstat; ncal; npm bin; npm config get; npm config list; \
     npm config ls; npm explain; npm get; npm la; npm list; npm ll; npm ls; npm pkg get; npm prefix; npm \
-    query; npm root; npm why; nproc; numfmt; pathchk; pgrep; pidof; pip check; pip debug; pip \
+    query; npm root; npm why; nproc; numfmt; openssl rand; pathchk; pgrep; pidof; pip check; pip debug; pip \
     freeze; pip help; pip inspect; pip list; pip show; plocate; printf; ps; pstree; pushd; read; \
     readarray; readonly; return; rustup show; sar; seq; set; shift; shopt; shuf; sleep; snap changes; snap \
     connections; snap interfaces; snap list; snap services; snap version; ss; suspend; sysctl; \
@@ -462,6 +462,23 @@ fn users_can_add_and_replace_entries() {
     assert!(Catalogue::with_user_entries("[x]\neffects = 'nonsense'\n").is_err());
     assert!(Catalogue::with_user_entries("[x]\nunknown = 1\n").is_err());
     assert!(Catalogue::with_user_entries("[x]\ninclude = ['x']\n").is_err());
+    assert!(Catalogue::with_user_entries("['guardian serve']\noperands = 'value*'\n").is_err());
+}
+
+#[test]
+fn a_later_file_of_a_user_replaces_entries_and_a_fault_names_its_file() {
+    let reads = "[ours]\noperands = 'value*'\n";
+    let writes = "[ours]\noperands = 'write*'\n";
+    let judged = |files: [(&str, &str); 2]| {
+        let catalogue = Catalogue::with_user_files(files).unwrap();
+        harm(&catalogue, &judge_in(&catalogue, "ours a"))
+    };
+    assert!(judged([("a.toml", reads), ("b.toml", writes)]).is_some());
+    assert_eq!(judged([("a.toml", writes), ("b.toml", reads)]), None);
+    let error = Catalogue::with_user_files([("a.toml", reads), ("b.toml", "[x]\nwrong = 1\n")])
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("`b.toml`"), "{error}");
 }
 
 /// What a command line does to paths, as `kind detail? word recursive?` lines.
@@ -792,16 +809,16 @@ fn sql_calls_only_listed_functions_however_their_names_are_written() {
     ] {
         let judgement = Catalogue::builtin().judge(&Invocation {
             name: "sqlite3",
-            args: &["-readonly", "y.db", sql]
+            args: &["-readonly", "-safe", "y.db", sql]
                 .map(|text| Word::literal(text, Span { start: 0, end: 0 })),
             stdin: &Stdin::Empty,
         });
         assert_eq!(judgement.effects_known, Effects::Known, "{sql}");
     }
     for text in [
-        "sqlite3 y.db 'create table t(a varchar(20), primary key(a), unique(a))'",
-        "sqlite3 y.db 'insert into \"t\"(a) values(1)'",
-        "sqlite3 y.db 'create index i on t(a)'",
+        "sqlite3 -safe y.db 'create table t(a varchar(20), primary key(a), unique(a))'",
+        "sqlite3 -safe y.db 'insert into \"t\"(a) values(1)'",
+        "sqlite3 -safe y.db 'create index i on t(a)'",
     ] {
         assert_eq!(judge(text).effects_known, Effects::Known, "{text}");
     }
@@ -809,9 +826,17 @@ fn sql_calls_only_listed_functions_however_their_names_are_written() {
 
 #[test]
 fn sql_is_told_apart() {
-    harmless("sqlite3 -readonly a.db 'select count(*) from t where x = 1'");
+    harmless("sqlite3 -readonly -safe a.db 'select count(*) from t where x = 1'");
+    harmless("sqlite3 -readonly a.db 'select 1; select sqlite_version'");
     harmless("sqlite3 -readonly a.db .tables");
     for text in [
+        // a view may call `edit`, which runs a program
+        "sqlite3 -readonly a.db 'select count(*) from t where x = 1'",
+        "sqlite3 -readonly a.db 'select (select e from v)'",
+        "sqlite3 -readonly a.db 'pragma integrity_check'",
+        "sqlite3 -readonly a.db .fullschema",
+        "sqlite3 -readonly a.db '.dump t'",
+        "sqlite3 -readonly a.db \"select 1; with x as (select 2) select * from v\"",
         "sqlite3 -readonly a.db 'select writefile(1, 2)'",
         "sqlite3 -readonly a.db '.shell x'",
         "sqlite3 -readonly a.db '.read x'",
@@ -1134,7 +1159,6 @@ fn nothing_that_writes_or_runs_is_harmless() {
         "aws s3 ls",
         "gh pr list",
         "psql -c 'select 1'",
-        "openssl version -a",
         "gpg --list-keys",
         "kill 1",
         "kill -9 1",

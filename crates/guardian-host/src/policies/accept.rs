@@ -58,7 +58,7 @@ impl PolicyAcceptance {
     pub fn open(config: &HostConfig) -> Result<Self, HostError> {
         let places = &config.places;
         let store = Store::open(StoreOptions::new(&places.data_dir)).map_err(store_error)?;
-        let judge = Arc::new(Judge::builtin());
+        let judge = Arc::new(Judge::of_user(&config.user)?);
         let policies = Policies::new(places, judge, Some(store.clone()), true);
         policies.check_managed()?;
         *write(&policies.default_preset) = stored_preset(&store)?;

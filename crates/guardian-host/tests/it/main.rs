@@ -13,6 +13,7 @@ mod decisions;
 mod delegates;
 mod faults;
 mod load;
+mod own_entries;
 mod permit;
 mod plans;
 mod policies;
