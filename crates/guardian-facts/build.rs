@@ -37,6 +37,7 @@ fn main() -> Result<(), Failure> {
     println!("cargo::rerun-if-changed=build.rs");
     std::fs::write(out.join("catalogue.rs"), catalogue(&config)?)?;
     std::fs::write(out.join("defaults.rs"), defaults(&config)?)?;
+    std::fs::write(out.join("words.rs"), words(&config)?)?;
     Ok(())
 }
 
@@ -103,6 +104,54 @@ fn ranges(text: &str) -> Vec<(usize, usize)> {
     starts.extend(text.match_indices("\n[").map(|(at, _)| at + 1));
     let ends = starts.iter().skip(1).copied().chain([text.len()]);
     starts.iter().copied().zip(ends).collect()
+}
+
+/// The sections of `words.toml`, each a sorted slice of keys with their lists.
+fn words(config: &Path) -> Result<String, Failure> {
+    let text = read(&config.join("words.toml"))?;
+    let mut sections: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
+    let mut section = String::new();
+    for (number, line) in text.lines().map(str::trim).enumerate() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let fault = || -> Failure { format!("config/words.toml:{}", number + 1).into() };
+        if let Some(name) = line
+            .strip_prefix('[')
+            .and_then(|line| line.strip_suffix(']'))
+        {
+            section = name.to_owned();
+            continue;
+        }
+        let (key, list) = line.split_once(" = ").ok_or_else(fault)?;
+        let key = key
+            .strip_prefix('"')
+            .and_then(|key| key.strip_suffix('"'))
+            .ok_or_else(fault)?;
+        let Some(Value::List(list)) = value(list) else {
+            return Err(fault());
+        };
+        let known = sections.entry(section.clone()).or_default();
+        if known.insert(key.to_owned(), list).is_some() {
+            return Err(fault());
+        }
+    }
+    let mut out = String::new();
+    for section in ["same", "shortened", "flags", "publishes"] {
+        writeln!(
+            out,
+            "static {}: &[(&str, &[&str])] = &[",
+            section.to_uppercase()
+        )?;
+        for (key, list) in sections.remove(section).unwrap_or_default() {
+            writeln!(out, "    ({key:?}, &{list:?}),")?;
+        }
+        out.push_str("];\n");
+    }
+    match sections.keys().next() {
+        Some(other) => Err(format!("config/words.toml: unknown section `{other}`").into()),
+        None => Ok(out),
+    }
 }
 
 /// A value of the defaults.

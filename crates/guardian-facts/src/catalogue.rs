@@ -19,6 +19,7 @@ mod interpreters;
 mod jq;
 mod page;
 mod registry;
+mod same;
 mod scan;
 mod schema;
 mod search;
@@ -146,8 +147,35 @@ impl Catalogue {
                 format!("`{}` is not a known program", invocation.name),
             ),
         };
+        if judgement.effects_known == Effects::Opaque {
+            self.add_other_effects(invocation, &mut judgement);
+        }
         judgement.finish();
         judgement
+    }
+
+    /// What an opaque command does by its words and under another spelling (`cargo +nightly publish`).
+    fn add_other_effects(&self, invocation: &Invocation<'_>, judgement: &mut Judgement) {
+        let span = crate::Span { start: 0, end: 0 };
+        let mut argv = vec![crate::Word::literal(invocation.name, span)];
+        argv.extend(invocation.args.iter().cloned());
+        if same::publishes(&argv) {
+            judgement.add(Effect::Publishes);
+            judgement.add(Effect::Network);
+        }
+        for form in self.other_forms(&argv) {
+            let name = form.first().and_then(crate::Word::as_literal);
+            if let Some(Some(Ok(entry))) = name.map(|name| self.registry.get(name)) {
+                let other = Invocation {
+                    name: &entry.name,
+                    args: form.get(1..).unwrap_or_default(),
+                    stdin: invocation.stdin,
+                };
+                judgement
+                    .effects
+                    .extend(self.judge_entry(entry, &other, 0).effects);
+            }
+        }
     }
 
     fn judge_entry(&self, entry: &Entry, invocation: &Invocation<'_>, depth: usize) -> Judgement {

@@ -57,6 +57,17 @@ pub struct CodeFile {
     pub command: usize,
 }
 
+/// A path that a word of an opaque command may name (`make -f /tmp/Makefile`, `xyzzy secrets`). What
+/// is done with it is not known, so it is no access: an allow rule must not reach further than these
+/// paths allow, a deny rule asks about them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedPath {
+    /// Where it leads.
+    pub target: crate::Target,
+    /// The command whose word it is.
+    pub command: usize,
+}
+
 /// Danger that the loose reading saw in text that the strict reading does not cover.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LooseFinding {
@@ -84,6 +95,8 @@ pub struct Facts {
     pub endpoints: Vec<Endpoint>,
     /// Files run as code.
     pub code_files: Vec<CodeFile>,
+    /// What words of opaque commands may name, beyond what is among the accesses.
+    pub named_paths: Vec<NamedPath>,
     /// What project commands run, as the project defines it.
     pub definitions: Vec<crate::Definition>,
     /// What could not be determined.
@@ -113,6 +126,7 @@ impl Facts {
             commands: Vec::new(),
             endpoints: Vec::new(),
             code_files: Vec::new(),
+            named_paths: Vec::new(),
             definitions: Vec::new(),
             opacity: Vec::new(),
             reading: Reading::Complete,

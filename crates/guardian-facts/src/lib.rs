@@ -42,7 +42,7 @@ pub use extract::{
     DeclaredExtractor, DeclaredPath, ExtractError, Extraction, ExtractorRegistry, FactContext,
     RegisterError, ToolPathExtractor, ToolPattern, is_reserved_tool_name,
 };
-pub use facts::{CodeFile, Endpoint, Facts, LooseFinding, Opacity, Reading, Span};
+pub use facts::{CodeFile, Endpoint, Facts, LooseFinding, NamedPath, Opacity, Reading, Span};
 pub use facts_v1::FactsV1;
 pub use input::{ArgumentError, ToolDescription, ToolInput, tool_catalogue};
 pub use path::{LinkedNames, OtherNames, PathError, RootPaths};

@@ -469,6 +469,25 @@ impl Policy {
                         note_at_most(at, Subject::Command(&tail.command), Certainty::Possible);
                     }
                 }
+                for same in &tails::same(&tail.command) {
+                    for at in self.index.for_command(same) {
+                        let rule = &self.rules[at];
+                        if rule.names_command() && !(tail.needs_words && rule.names_only_program())
+                        {
+                            note_at_most(at, Subject::Command(same), Certainty::Possible);
+                        }
+                    }
+                }
+            }
+            for command in &view.facts.commands {
+                for same in &tails::same(command) {
+                    for at in self.index.for_command(same) {
+                        // what the rule says of the words as they stand goes first
+                        if self.rules[at].words_threaten(command) == Certainty::No {
+                            note_at_most(at, Subject::Command(same), Certainty::Yes);
+                        }
+                    }
+                }
             }
         }
         let mut note = |at, subject| note_at_most(at, subject, Certainty::Yes);

@@ -15,6 +15,7 @@ impl Catalogue {
         let Some((program, words)) = names.split_first() else {
             return found;
         };
+        found.extend(Self::same_letters(names, flag));
         let mut name = (*program).to_owned();
         self.add_spellings(&name, flag, &mut found);
         for word in words {
@@ -25,6 +26,32 @@ impl Catalogue {
             }
         }
         found
+    }
+
+    /// Letters of the subcommand that these words name whose value may stand right behind them: what
+    /// follows in `-mn` of `git commit` is no flag.
+    #[must_use]
+    pub fn value_letters(&self, names: &[&str]) -> Vec<char> {
+        let Some((program, words)) = names.split_first() else {
+            return Vec::new();
+        };
+        let mut name = (*program).to_owned();
+        for word in words {
+            let longer = format!("{name} {word}");
+            if self.registry.get(&longer).is_some() {
+                name = longer;
+            }
+        }
+        let Some(Ok(entry)) = self.registry.get(&name) else {
+            return Vec::new();
+        };
+        entry
+            .flags
+            .iter()
+            .filter(|flag| !flag.values.is_empty())
+            .flat_map(|flag| flag.names.iter().filter(|name| is_letter(name)))
+            .filter_map(|name| name.chars().nth(1))
+            .collect()
     }
 
     fn add_spellings<'c>(&'c self, name: &str, flag: &str, found: &mut Vec<&'c str>) {
@@ -42,10 +69,16 @@ impl Catalogue {
             if is_opposite(flag) {
                 continue;
             }
-            let others = line
-                .iter()
-                .map(String::as_str)
-                .filter(|other| is_letter(other) != is_letter(flag) && !is_opposite(other));
+            // of `-n --verify --no-verify` nobody knows which one the letter is
+            let has_opposite = |long: &str| {
+                long.strip_prefix("--")
+                    .is_some_and(|plain| line.iter().any(|known| *known == format!("--no-{plain}")))
+            };
+            let others = line.iter().map(String::as_str).filter(|other| {
+                is_letter(other) != is_letter(flag)
+                    && !is_opposite(other)
+                    && !(is_letter(flag) && has_opposite(other))
+            });
             found.extend(others);
         }
     }
@@ -72,6 +105,9 @@ mod tests {
         check(&["git", "push", "origin"], "-f", &["--force"]);
         check(&["git", "push"], "--force-with-lease", &[]);
         check(&["git", "push"], "--atomic", &[]);
+        check(&["rm"], "-r", &["-R", "--recursive"]);
+        check(&["git", "commit"], "-n", &["--no-verify"]);
+        check(&["git", "commit"], "--no-verify", &["-n"]);
         check(&["nosuch"], "--force", &[]);
         check(&[], "--force", &[]);
     }

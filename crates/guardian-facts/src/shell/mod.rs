@@ -32,6 +32,7 @@ mod git_names;
 mod git_untracked;
 mod hosts;
 mod loose;
+mod named;
 mod nested;
 mod new_names;
 mod operands;

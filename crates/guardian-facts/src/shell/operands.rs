@@ -38,6 +38,7 @@ impl Reader<'_> {
                 | Nested::StdinCode { .. } => false,
             })
         };
+        self.paths_named(index, call, &is_code, state);
         for word in call.argv.iter().skip(1).filter(|word| !is_code(word)) {
             let mut values = vec![(word.clone(), true)];
             if let Some(value) = behind_equals(word) {
@@ -81,7 +82,7 @@ impl Reader<'_> {
         }
     }
 
-    fn names_already(&self, index: usize, target: &Target) -> bool {
+    pub(super) fn names_already(&self, index: usize, target: &Target) -> bool {
         self.facts.accesses.iter().any(|access| {
             access.source == AccessSource::Command(index)
                 && match (&access.target, target) {
@@ -93,7 +94,7 @@ impl Reader<'_> {
 }
 
 /// `x` of `--key=x` and `NAME=x`.
-fn behind_equals(word: &Text) -> Option<Text> {
+pub(super) fn behind_equals(word: &Text) -> Option<Text> {
     let at = word
         .iter()
         .position(|part| matches!(part, Part::Literal(text) if text.contains('=')))?;

@@ -4,7 +4,7 @@ use guardian_facts::command::{Effect, Effects, ProgramForm};
 use guardian_facts::{Access, AccessSource, Facts, Reading, Scope};
 
 use super::Item;
-use super::cover::{Uncovered, is_outside, lies_in_roots};
+use super::cover::{Uncovered, is_outside, lies_in_roots, place_of};
 use crate::suggest::drafts;
 use crate::verdict::{AllowedDecision, Cause};
 use crate::{Grant, GrantScope, Policy, Situation, ToolKind};
@@ -31,9 +31,17 @@ pub(crate) fn session_grant(facts: &Facts, situation: &Situation) -> Option<Gran
     }
     // of a place that is not known no sentence could be said
     let all = |test: fn(&Access) -> bool| facts.accesses.iter().all(test);
-    let scope = if all(lies_in_roots) {
+    let named: Vec<Option<Scope>> = facts
+        .named_paths
+        .iter()
+        .map(|named| place_of(&named.target))
+        .collect();
+    let in_roots = |scope: &Option<Scope>| matches!(scope, Some(Scope::Workspace | Scope::Scratch));
+    let scope = if all(lies_in_roots) && named.iter().all(in_roots) {
         GrantScope::Roots
-    } else if all(|access| lies_in_roots(access) || is_outside(access)) {
+    } else if all(|access| lies_in_roots(access) || is_outside(access))
+        && named.iter().all(Option::is_some)
+    {
         GrantScope::Outside
     } else {
         return None;

@@ -252,7 +252,7 @@ fn command_rule(view: &View<'_>, index: usize) -> Option<String> {
     let mut sender = index;
     for _ in 0..view.facts.commands.len() {
         let command = view.facts.commands.get(sender)?;
-        if has_changed_variables(view.facts, sender) {
+        if has_changed_variables(view.facts, sender) || !names_ordinary_only(view.facts, sender) {
             return None;
         }
         if !command.place.elsewhere {
@@ -276,8 +276,34 @@ fn has_changed_variables(facts: &Facts, index: usize) -> bool {
         .any(|opacity| opacity.command == Some(index) && opacity.code == "execution-variable")
 }
 
+/// What the words of an opaque command may name lies in the roots and is of no class: a rule for a
+/// command does not cover outside, protected and secret paths (SPEC §5), whatever the option in
+/// front of them is called.
+fn names_ordinary_only(facts: &Facts, index: usize) -> bool {
+    facts
+        .named_paths
+        .iter()
+        .filter(|named| named.command == index)
+        .all(|named| match &named.target {
+            Target::Exact(path) => is_in_roots(path.scope) && path.sensitivity.is_ordinary(),
+            target => place_of(target).is_some_and(is_in_roots),
+        })
+}
+
 fn reaches_roots_only(item: Item, facts: &Facts) -> bool {
-    !matches!(item, Item::Access(index) if !lies_in_roots(&facts.accesses[index]))
+    match item {
+        Item::Access(index) => lies_in_roots(&facts.accesses[index]),
+        Item::Command(index) => facts
+            .named_paths
+            .iter()
+            .filter(|named| named.command == index)
+            .all(|named| place_of(&named.target).is_some_and(is_in_roots)),
+        Item::Call | Item::Redirect { .. } | Item::Endpoint(_) | Item::Assignment { .. } => true,
+    }
+}
+
+fn is_in_roots(scope: Scope) -> bool {
+    matches!(scope, Scope::Workspace | Scope::Scratch)
 }
 
 /// Known to lie in the roots. Of a place that is not known nothing is said (SPEC §5: nothing beyond
@@ -291,7 +317,7 @@ pub(crate) fn lies_in_roots(access: &Access) -> bool {
         }
     );
     match scope_of(access) {
-        Some(scope) => matches!(scope, Scope::Workspace | Scope::Scratch),
+        Some(scope) => is_in_roots(scope),
         None => is_fresh || access.kind == AccessKind::List,
     }
 }
@@ -322,7 +348,12 @@ fn is_scratch(access: &Access, roots: &RootPaths) -> bool {
 
 /// Where the target lies, when that is known.
 pub(crate) fn scope_of(access: &Access) -> Option<Scope> {
-    match &access.target {
+    place_of(&access.target)
+}
+
+/// Where a target lies, when that is known.
+pub(crate) fn place_of(target: &Target) -> Option<Scope> {
+    match target {
         Target::Exact(path) => Some(path.scope),
         Target::Pattern { base, pattern, .. } if !climbs(pattern) => Some(base.scope),
         Target::Pattern { .. } | Target::Unknown { .. } => None,
@@ -402,6 +433,16 @@ fn missing(item: Item, facts: &Facts, situation: &Situation) -> String {
 fn missing_command(index: usize, facts: &Facts) -> String {
     let command = &facts.commands[index];
     let text = shortened(&command.display());
+    let outside = facts
+        .named_paths
+        .iter()
+        .find(|named| named.command == index && place_of(&named.target) == Some(Scope::Outside));
+    if let Some(named) = outside {
+        return format!(
+            "what `{text}` does is not known, and it names `{}`, outside the workspace",
+            written(&named.target)
+        );
+    }
     if command.effects_known == Effects::Opaque {
         let why = facts
             .opacity
@@ -440,7 +481,11 @@ pub(crate) fn verb(access: &Access) -> &'static str {
 
 /// The target for people: the path as written, or resolved where that is clearer.
 pub(crate) fn target_text(access: &Access) -> String {
-    match &access.target {
+    written(&access.target)
+}
+
+fn written(target: &Target) -> String {
+    match target {
         Target::Exact(path) if path.written.is_empty() => path.path.display().to_string(),
         Target::Exact(path) => path.written.clone(),
         Target::Pattern { written, .. } | Target::Unknown { written, .. } => written.clone(),

@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use guardian_facts::command::{Effect, Effects};
+use guardian_facts::command::Effect;
 use guardian_facts::{
     Access, AccessDetail, AccessKind, AccessSource, CommandFact, Facts, PathFact, RootPaths, Scope,
     Sensitivity, Target,
@@ -89,11 +89,16 @@ pub(crate) fn accesses(facts: &Facts, roots: &RootPaths) -> Vec<Access> {
                 add(AccessKind::Read, Some(path.path.clone()), true);
             }
         }
-        if command.effects_known == Effects::Opaque {
-            for path in paths_in(command) {
-                add(AccessKind::Read, Some(path.clone()), true);
-                add(AccessKind::Write, Some(path), true);
-            }
+    }
+    for named in &facts.named_paths {
+        for kind in [AccessKind::Read, AccessKind::Write] {
+            found.push(Access {
+                kind,
+                detail: AccessDetail::Plain,
+                target: named.target.clone(),
+                recursive: true,
+                source: AccessSource::Command(named.command),
+            });
         }
     }
     found
@@ -132,22 +137,6 @@ fn reads_unnamed(command: &CommandFact, name: &str) -> bool {
         }
         _ => PACKERS.contains(&name),
     }
-}
-
-/// Words of a command of which nothing is known that look like paths.
-fn paths_in(command: &CommandFact) -> Vec<PathBuf> {
-    let Some(cwd) = &command.cwd else {
-        return Vec::new();
-    };
-    command
-        .argv
-        .iter()
-        .skip(1)
-        .filter_map(|word| word.as_literal())
-        .map(|word| word.split_once('=').map_or(word, |(_, value)| value))
-        .filter(|word| !word.starts_with('-') && word.contains(['/', '.']) && !word.contains("://"))
-        .map(|word| guardian_facts::path::collapse(&cwd.join(word)))
-        .collect()
 }
 
 fn target(path: Option<PathBuf>, roots: &RootPaths, command: &CommandFact) -> Target {

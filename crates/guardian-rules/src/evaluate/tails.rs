@@ -4,6 +4,7 @@
 //!
 //! Only deny and ask rules hear of it, and they answer "might" at most.
 
+use guardian_facts::catalogue::Catalogue;
 use guardian_facts::command::{Effect, Effects};
 use guardian_facts::{CommandFact, Facts, ProgramForm, Span, Word, WordPart};
 
@@ -124,6 +125,28 @@ pub(crate) fn commands(facts: &Facts) -> Vec<Tail> {
         }
     }
     found
+}
+
+/// The same command in the other spellings that the catalogue knows (`npm i` for `npm install`).
+pub(crate) fn same(command: &CommandFact) -> Vec<CommandFact> {
+    if command.program.form == ProgramForm::Function {
+        return Vec::new();
+    }
+    let Some(name) = command.program.name.as_deref() else {
+        return Vec::new();
+    };
+    let mut argv = command.argv.clone();
+    if let Some(first) = argv.first_mut() {
+        *first = Word::literal(name, first.span);
+    }
+    Catalogue::builtin()
+        .other_forms(&argv)
+        .into_iter()
+        .map(|argv| CommandFact {
+            effects: command.effects.clone(),
+            ..made(command, argv)
+        })
+        .collect()
 }
 
 pub(super) fn may_run_words(facts: &Facts, index: usize, command: &CommandFact) -> bool {
@@ -249,8 +272,8 @@ pub(super) fn inside(command: &CommandFact, text: &str, found: &mut Vec<Tail>) {
     }
 }
 
-/// The same command under another spelling: `git-push`, `cargo +nightly publish`, an alias that is
-/// given on the command line, a unique abbreviation of npm.
+/// What may be the same command under another spelling: `kubectl-x`, an alias that is given on the
+/// command line.
 fn other_spellings(command: &CommandFact, found: &mut Vec<Tail>) {
     let Some(name) = command.program.name.as_deref() else {
         return;
@@ -264,54 +287,30 @@ fn other_spellings(command: &CommandFact, found: &mut Vec<Tail>) {
     };
     let literal = |text: &str| Word::literal(text, command.span);
     if let Some((program, sub)) = name.split_once('-')
-        && matches!(program, "git" | "cargo" | "docker" | "kubectl" | "npm")
+        && matches!(program, "docker" | "kubectl" | "npm")
     {
         let mut argv = vec![literal(program), literal(sub)];
         argv.extend(rest.iter().cloned());
         add(argv);
     }
-    match name {
-        "cargo"
-            if rest
-                .first()
-                .is_some_and(|word| word.literal_prefix().starts_with('+')) =>
-        {
-            let mut argv = vec![literal("cargo")];
-            argv.extend(rest.iter().skip(1).cloned());
-            add(argv);
-        }
-        "npm" => {
-            let at = rest.iter().position(|word| {
-                word.as_literal().is_some_and(|text| {
-                    text.len() >= 3 && "publish".starts_with(text) && text != "publish"
-                })
+    if name == "git" {
+        for (at, word) in rest.iter().enumerate() {
+            let alias = word.as_literal().and_then(|text| {
+                text.trim_start_matches("-c")
+                    .strip_prefix("alias.")?
+                    .split_once('=')
             });
-            if let Some(at) = at {
-                let mut argv = vec![literal("npm"), literal("publish")];
-                argv.extend(rest.iter().skip(at + 1).cloned());
+            if let Some((alias, value)) = alias {
+                let mut argv = vec![literal("git")];
+                argv.extend(value.split_ascii_whitespace().map(literal));
+                let tail = rest.iter().skip(at + 1);
+                argv.extend(
+                    tail.filter(|word| word.as_literal() != Some(alias))
+                        .cloned(),
+                );
                 add(argv);
             }
         }
-        "git" => {
-            for (at, word) in rest.iter().enumerate() {
-                let alias = word.as_literal().and_then(|text| {
-                    text.trim_start_matches("-c")
-                        .strip_prefix("alias.")?
-                        .split_once('=')
-                });
-                if let Some((alias, value)) = alias {
-                    let mut argv = vec![literal("git")];
-                    argv.extend(value.split_ascii_whitespace().map(literal));
-                    let tail = rest.iter().skip(at + 1);
-                    argv.extend(
-                        tail.filter(|word| word.as_literal() != Some(alias))
-                            .cloned(),
-                    );
-                    add(argv);
-                }
-            }
-        }
-        _ => {}
     }
 }
 

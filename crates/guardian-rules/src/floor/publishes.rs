@@ -4,6 +4,9 @@ use super::{FloorHit, floor_rule};
 use crate::evaluate::View;
 use crate::verdict::Decision;
 
+/// Programs whose plain push or commit is an ordinary question.
+const VERSION_CONTROL: &[&str] = &["git", "hg", "jj", "sl", "svn", "fossil"];
+
 floor_rule! {
     /// Asks before something is published: a package, a release, a container image.
     ///
@@ -15,6 +18,11 @@ floor_rule! {
     examples: [
         ("npm publish", Some(Decision::Ask)),
         ("cargo publish", Some(Decision::Ask)),
+        ("cargo +nightly publish", Some(Decision::Ask)),
+        ("python3 -m twine upload dist/x", Some(Decision::Ask)),
+        ("npx semantic-release", Some(Decision::Ask)),
+        ("mvn clean deploy", Some(Decision::Ask)),
+        ("mvn test", None),
         ("npm pack --dry-run", None),
     ]
 }
@@ -24,7 +32,8 @@ fn judge(view: &View<'_>) -> Vec<FloorHit> {
         .commands
         .iter()
         .filter(|command| {
-            command.has(Effect::Publishes) && command.program.name.as_deref() != Some("git")
+            let name = command.program.name.as_deref().unwrap_or_default();
+            command.has(Effect::Publishes) && !VERSION_CONTROL.contains(&name)
         })
         .map(|command| FloorHit::ask(format!("`{}` publishes", command.display())))
         .collect()

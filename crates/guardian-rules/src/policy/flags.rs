@@ -20,6 +20,8 @@ enum Subcommands {
 /// The command has one of these flags: as it stands, with `=value`, in a cluster of short flags, or
 /// abbreviated. Unknown words may be any flag.
 pub(crate) fn has_flag(command: &CommandFact, flags: &[String]) -> Certainty {
+    let names = names(command, Subcommands::Anywhere);
+    let value_letters = Catalogue::builtin().value_letters(&names);
     let flags = &spelled(command, flags, Subcommands::Anywhere);
     let mut best = Certainty::No;
     if command.argv.first().is_some_and(may_split) {
@@ -27,7 +29,10 @@ pub(crate) fn has_flag(command: &CommandFact, flags: &[String]) -> Certainty {
     }
     for word in command.argv.iter().skip(1) {
         let certainty = match word.as_literal() {
-            Some(text) => flags.iter().any(|flag| is_flag(text, flag)).into(),
+            Some(text) => flags
+                .iter()
+                .any(|flag| is_flag(text, flag, &value_letters))
+                .into(),
             None if matches!(word.parts.first(), Some(WordPart::Literal(text)) if !text.starts_with('-')) => {
                 Certainty::No
             }
@@ -42,29 +47,37 @@ pub(crate) fn has_flag(command: &CommandFact, flags: &[String]) -> Certainty {
 /// `git push`. Where nothing may be skipped, only words that stand right behind the program are
 /// taken for subcommands.
 fn spelled(command: &CommandFact, flags: &[String], search: Subcommands) -> Vec<String> {
-    let mut names: Vec<&str> = command.program.name.as_deref().into_iter().collect();
-    if names.is_empty() {
-        return flags.to_vec();
-    }
+    let names = names(command, search);
     let catalogue = Catalogue::builtin();
-    for word in command.argv.iter().skip(1) {
-        let text = word.as_literal().filter(|text| !text.starts_with('-'));
-        if search == Subcommands::Next {
-            let known = text.filter(|text| catalogue.lists(&format!("{} {text}", names.join(" "))));
-            if known.is_none() {
-                break;
-            }
-        }
-        names.extend(text);
-    }
     let others = flags
         .iter()
+        .filter(|_| !names.is_empty())
         .flat_map(|flag| catalogue.other_spellings(&names, flag))
         .map(str::to_owned);
     flags.iter().cloned().chain(others).collect()
 }
 
-fn is_flag(word: &str, flag: &str) -> bool {
+/// The program and the words behind it that may be subcommands.
+fn names(command: &CommandFact, search: Subcommands) -> Vec<&str> {
+    let mut names: Vec<&str> = command.program.name.as_deref().into_iter().collect();
+    if names.is_empty() {
+        return names;
+    }
+    for word in command.argv.iter().skip(1) {
+        let text = word.as_literal().filter(|text| !text.starts_with('-'));
+        if search == Subcommands::Next {
+            let is_listed =
+                |text: &str| Catalogue::builtin().lists(&format!("{} {text}", names.join(" ")));
+            if !text.is_some_and(is_listed) {
+                break;
+            }
+        }
+        names.extend(text);
+    }
+    names
+}
+
+fn is_flag(word: &str, flag: &str, value_letters: &[char]) -> bool {
     if word == flag {
         return true;
     }
@@ -81,7 +94,15 @@ fn is_flag(word: &str, flag: &str) -> bool {
         (Some(letter), None) => {
             word.starts_with('-')
                 && !word.starts_with("--")
-                && word.chars().skip(1).any(|c| c == letter)
+                && word
+                    .chars()
+                    .skip(1)
+                    .scan(false, |ended, c| {
+                        let is_flag = !*ended;
+                        *ended |= value_letters.contains(&c);
+                        is_flag.then_some(c)
+                    })
+                    .any(|c| c == letter)
         }
         _ => word.split('=').next() == Some(flag),
     }

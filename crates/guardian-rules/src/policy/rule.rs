@@ -11,7 +11,7 @@ use super::file::{ClassName, EffectName, RuleEffect, ScopeName, TouchName};
 use super::flags::{gives_flag, has_flag};
 use super::glob::{Case, PathGlob, TextGlob};
 use super::words::{Certainty, CommandPattern, ProgramPattern};
-use crate::evaluate::View;
+use crate::evaluate::{View, tails};
 use crate::{Layer, OperatingMode, PermissionMode};
 
 /// What kind of fact a rule is about.
@@ -191,12 +191,41 @@ impl Rule {
         }
     }
 
+    /// As [`Self::applies_to_command`]; deny and ask rules that name a command see it in its other
+    /// spellings too.
+    fn applies_to_spellings(&self, view: &View<'_>, command: &CommandFact) -> Certainty {
+        let own = self.applies_to_command(view, command);
+        if self.effect == RuleEffect::Allow
+            || !self.names_command()
+            || self.words_threaten(command) != Certainty::No
+        {
+            return own;
+        }
+        tails::same(command)
+            .iter()
+            .map(|same| self.applies_to_command(view, same))
+            .max()
+            .map_or(own, |other| own.max(other))
+    }
+
+    /// For deny and ask rules: how sure it is that the words of the command are those of the rule.
+    pub(crate) fn words_threaten(&self, command: &CommandFact) -> Certainty {
+        let words = self
+            .command
+            .as_ref()
+            .map_or(Certainty::Yes, |pattern| pattern.threatens(command));
+        let program = self.programs.as_ref().map_or(Certainty::Yes, |programs| {
+            programs.threatens(&command.program)
+        });
+        words.min(program)
+    }
+
     fn applies_to_access(&self, view: &View<'_>, access: &Access) -> Certainty {
         let strict = self.effect == RuleEffect::Allow;
         let mut certainty = Certainty::Yes;
         if self.needs_command() {
             certainty = match command_of(view.facts, access.source) {
-                Some(command) => self.applies_to_command(view, command),
+                Some(command) => self.applies_to_spellings(view, command),
                 None => Certainty::No,
             };
         }
@@ -249,7 +278,7 @@ impl Rule {
                 .command
                 .and_then(|index| view.facts.commands.get(index))
             {
-                Some(command) => self.applies_to_command(view, command),
+                Some(command) => self.applies_to_spellings(view, command),
                 None => Certainty::No,
             };
         }

@@ -11,6 +11,7 @@ mod floor;
 mod laws;
 mod laws_of_suggestions;
 mod naive;
+mod named;
 mod reach;
 mod rules;
 mod suggest;

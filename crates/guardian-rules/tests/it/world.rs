@@ -71,13 +71,28 @@ fn probe() -> MemoryProbe {
 
 /// What the real extraction says of a Bash command.
 pub(crate) fn facts_of(command: &str) -> Facts {
-    let probe = probe();
+    facts_in(&probe(), command)
+}
+
+/// The same where `sealed/` holds a file, and links lead there and to `/tmp`.
+pub(crate) fn facts_of_linked(command: &str) -> Facts {
+    let w = |path: &str| format!("{WORKSPACE}/{path}");
+    let probe = probe()
+        .directory(w("sealed"))
+        .file(w("sealed/a.txt"), "hush\n")
+        .link(w("to-sealed"), w("sealed"))
+        .link(w("to-sealed-file"), w("sealed/a.txt"))
+        .link(w("away"), "/tmp");
+    facts_in(&probe, command)
+}
+
+fn facts_in(probe: &MemoryProbe, command: &str) -> Facts {
     let classes = PathClasses::from_default();
     let mut roots = roots();
     roots.guardian_data = "/home/dev/.local/share/guardian".into();
     let cx = FactContext {
         roots: &roots,
-        probe: &probe,
+        probe,
         classes: &classes,
         catalogue: Catalogue::builtin(),
         linked: LinkedNames::new(),
