@@ -106,7 +106,7 @@ pub struct Facts {
     /// Targets of recursive deletes that git ignores in the workspace (resolved paths): the floor
     /// exempts regenerable directories among them (SPEC §7.3).
     pub git_ignored: Vec<std::path::PathBuf>,
-    /// Indices of accesses that may go through a link which an earlier command of the text brings
+    /// Indices of accesses, sorted, that may go through a link which an earlier command of the text brings
     /// (`git checkout other; echo hi > a`). Deny and ask rules take their places for unknown; the
     /// floor does not (docs/adr/0026).
     pub maybe_linked: Vec<usize>,

@@ -106,8 +106,13 @@ impl FactContext<'_> {
                     .explain(&directory.join(piece), &self.roots.home)
                     .is_empty()
         };
+        // A piece behind a blank may be a flag, too.
+        let is_flag = |piece: &str| piece.starts_with('-');
         let is_split = name.contains(char::is_whitespace)
-            && (splits(std::ffi::OsStr::new(name)) || name.split_whitespace().any(is_known));
+            && (splits(std::ffi::OsStr::new(name))
+                || name.split_whitespace().any(is_known)
+                || name.split_whitespace().skip(1).any(is_flag)
+                || name.starts_with(char::is_whitespace) && name.split_whitespace().any(is_flag));
         let is_quoted = name.contains(['\'', '"', '\\']);
         let is_pattern = name.contains(['*', '?', '['])
             && (name.starts_with('.')

@@ -6,8 +6,13 @@ use std::path::Path;
 use super::outputs::{Bound, Files, files, literals};
 use super::reader::Reader;
 use super::values::{self, Part, Text};
-use crate::Word;
 use crate::path::Listed;
+use crate::{FileKind, Word};
+
+/// Names of one directory that are looked at.
+const MAX_NAMES: usize = 20_000;
+/// Largest list of packed refs that is looked at, in bytes.
+const MAX_PACKED: usize = 1024 * 1024;
 
 /// Where the names come from, and so where one could lie that a shell would split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +92,72 @@ impl Reader<'_> {
         }
     }
 
+    /// No name among the files could be taken for a flag by the program that gets it as a word.
+    pub(super) fn begins_no_dash(&self, found: &Files) -> bool {
+        if found.is_prefixed {
+            return true;
+        }
+        match found.from {
+            NamesFrom::History => false,
+            NamesFrom::Index => match self.repositories.get(&found.base) {
+                Some(Ok(repository)) => !repository.index.entries.iter().any(|entry| {
+                    let path = repository.workspace.join(&entry.path);
+                    path.strip_prefix(&found.base)
+                        .is_ok_and(|rest| rest.to_string_lossy().starts_with('-'))
+                }),
+                _ => false,
+            },
+            NamesFrom::Disk => self
+                .cx
+                .probe
+                .list(&found.base, MAX_NAMES)
+                .is_some_and(|names| !names.iter().any(|name| name.starts_with('-'))),
+        }
+    }
+
+    /// Some branch or tag of the workspace's repository is called like a flag, or not all could be
+    /// seen. Git makes none itself; who writes its files can.
+    pub(super) fn has_dashed_refs(&self) -> bool {
+        let Some(workspace) = &self.cx.roots.workspace else {
+            return true;
+        };
+        let probe = self.cx.probe;
+        let git = workspace.join(".git");
+        if probe.resolve(&git).kind != Some(FileKind::Directory)
+            || probe.resolve(&git.join("reftable")).kind.is_some()
+        {
+            return true;
+        }
+        // A branch that is not born yet has no other place.
+        let head = probe.read_file(&git.join("HEAD"), MAX_PACKED);
+        let is_plain = head.is_some_and(|content| {
+            content.size <= MAX_PACKED as u64
+                && !String::from_utf8_lossy(&content.head).contains("refs/heads/-")
+        });
+        if !is_plain {
+            return true;
+        }
+        let is_dashed = |name: &String| name.starts_with('-');
+        let in_directory = ["refs/heads", "refs/tags"].iter().any(|directory| {
+            let directory = git.join(directory);
+            match probe.list(&directory, MAX_NAMES) {
+                Some(names) => names.len() >= MAX_NAMES || names.iter().any(is_dashed),
+                None => probe.resolve(&directory).kind.is_some(),
+            }
+        });
+        let packed = git.join("packed-refs");
+        in_directory
+            || match probe.read_file(&packed, MAX_PACKED) {
+                Some(content) => {
+                    let text = String::from_utf8_lossy(&content.head);
+                    content.size > MAX_PACKED as u64
+                        || text.contains("refs/heads/-")
+                        || text.contains("refs/tags/-")
+                }
+                None => probe.resolve(&packed).kind.is_some(),
+            }
+    }
+
     /// What a git command prints.
     pub(super) fn git(&self, words: &[Word], cwd: Option<&Path>) -> Option<Bound> {
         let words = literals(words)?;
@@ -97,6 +168,7 @@ impl Reader<'_> {
         match *command {
             "rev-parse" if rest == ["--abbrev-ref", "HEAD"] => Some(Bound::Branch),
             "branch" if rest == ["--show-current"] => Some(Bound::Branch),
+            // Not `describe`: before 2.26 it prints the name that stands in the tag, which may be any.
             "ls-files" | "diff" | "grep" => {
                 let cwd = cwd?;
                 // Of a word that could be a path and a revision git does not take either.

@@ -9,7 +9,7 @@
 //! What an archive, a branch or a clone brings is not known: a write that may go through a link from
 //! there is noted (docs/adr/0026).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::command::{CommandFact, Effect};
@@ -49,17 +49,80 @@ enum LeadsTo {
 
 /// Follows the names that the commands make, and adds what the others touch through them.
 pub(super) fn follow(facts: &mut Facts, cx: &FactContext<'_>) {
-    let names = new_names(facts, cx);
+    // Who is alone makes a name for nobody.
+    if facts.commands.len() < 2 {
+        return;
+    }
+    let makers = Makers::of(facts);
+    if makers.is_empty() {
+        return;
+    }
+    let own = own_accesses(facts);
+    let names = new_names(facts, &makers, &own, cx);
+    let brought = brought(facts, &makers, &own, cx);
     if !names.is_empty() {
         let mut found = Vec::new();
         for access in &facts.accesses {
-            through(access, &names, facts, cx, &mut found);
+            through(access, &names, &makers, facts, cx, &mut found);
         }
         facts.accesses.extend(found);
     }
-    let brought = brought(facts, cx);
     if !brought.is_empty() {
         note_brought(facts, &brought);
+    }
+}
+
+/// Which commands make names.
+#[derive(Default)]
+struct Makers {
+    linking: BTreeSet<usize>,
+    moving: BTreeSet<usize>,
+    bringing: BTreeSet<usize>,
+}
+
+impl Makers {
+    fn of(facts: &Facts) -> Self {
+        let mut makers = Self::default();
+        for opacity in facts
+            .opacity
+            .iter()
+            .filter(|opacity| opacity.code == "link")
+        {
+            makers.linking.extend(opacity.command);
+        }
+        for access in &facts.accesses {
+            if access.detail == AccessDetail::Rename {
+                makers.moving.extend(command_index(access));
+            }
+        }
+        for (index, command) in facts.commands.iter().enumerate() {
+            let name = command.program.name.as_deref().unwrap_or_default();
+            if name == "cp" {
+                makers.moving.insert(index);
+            }
+            let brings = command.has(Effect::BulkWrite) && !command.has(Effect::Installs);
+            if brings || name == "git" {
+                makers.bringing.insert(index);
+            }
+        }
+        let is_elsewhere = |index: &usize| {
+            facts
+                .commands
+                .get(*index)
+                .is_none_or(|command| command.place.elsewhere)
+        };
+        for set in [
+            &mut makers.linking,
+            &mut makers.moving,
+            &mut makers.bringing,
+        ] {
+            set.retain(|index| !is_elsewhere(index));
+        }
+        makers
+    }
+
+    fn is_empty(&self) -> bool {
+        self.linking.is_empty() && self.moving.is_empty() && self.bringing.is_empty()
     }
 }
 
@@ -70,44 +133,34 @@ fn command_index(access: &Access) -> Option<usize> {
     }
 }
 
-fn own(facts: &Facts, index: usize) -> impl Iterator<Item = &Access> {
-    facts
-        .accesses
-        .iter()
-        .filter(move |access| access.source == AccessSource::Command(index))
-}
-
-fn links(facts: &Facts, index: usize) -> bool {
-    facts
-        .opacity
-        .iter()
-        .any(|opacity| opacity.command == Some(index) && opacity.code == "link")
-}
-
-fn moves(facts: &Facts, index: usize, command: &CommandFact) -> bool {
-    command.program.name.as_deref() == Some("cp")
-        || own(facts, index).any(|access| access.detail == AccessDetail::Rename)
-}
-
-fn new_names(facts: &Facts, cx: &FactContext<'_>) -> Vec<NewName> {
-    let mut names = Vec::new();
-    // Who is alone makes a name for nobody.
-    if facts.commands.len() < 2 {
-        return names;
+/// The accesses of each command, without its redirects.
+fn own_accesses(facts: &Facts) -> BTreeMap<usize, Vec<&Access>> {
+    let mut own: BTreeMap<usize, Vec<&Access>> = BTreeMap::new();
+    for access in &facts.accesses {
+        if let AccessSource::Command(index) = access.source {
+            own.entry(index).or_default().push(access);
+        }
     }
-    for (index, command) in facts.commands.iter().enumerate() {
-        if command.place.elsewhere || names.len() > MAX_NAMES {
-            continue;
+    own
+}
+
+fn new_names(
+    facts: &Facts,
+    makers: &Makers,
+    own: &BTreeMap<usize, Vec<&Access>>,
+    cx: &FactContext<'_>,
+) -> Vec<NewName> {
+    let mut names = Vec::new();
+    for &index in makers.linking.union(&makers.moving) {
+        if names.len() > MAX_NAMES {
+            break;
         }
-        let links = links(facts, index);
-        if !links && !moves(facts, index, command) {
+        let (Some(command), Some(own)) = (facts.commands.get(index), own.get(&index)) else {
             continue;
-        }
+        };
+        let links = makers.linking.contains(&index);
         let kept = has_letter(command, &['n', 'T']);
-        let places: Vec<&Access> = own(facts, index)
-            .filter(|access| access.kind == AccessKind::Write)
-            .collect();
-        for access in places {
+        for access in own.iter().filter(|access| access.kind == AccessKind::Write) {
             let (place, is_pattern) = match &access.target {
                 // A link into a directory lies in it.
                 Target::Exact(fact) if fact.kind == Some(FileKind::Directory) && !kept && links => {
@@ -118,16 +171,16 @@ fn new_names(facts: &Facts, cx: &FactContext<'_>) -> Vec<NewName> {
                 // Such a write is asked about by itself.
                 Target::Unknown { .. } => continue,
             };
-            for source in own(facts, index) {
+            for source in own {
+                if names.len() > MAX_NAMES {
+                    break;
+                }
                 let leads_to = if links && source.kind == AccessKind::Read {
                     LeadsTo::Linked(leads_to(source, command, &place, is_pattern, cx))
                 } else if let Some(from) = source.exact().filter(|_| {
                     source.kind == AccessKind::Read || source.detail == AccessDetail::Rename
                 }) {
-                    let Some(from) = entry(from, command, cx) else {
-                        continue;
-                    };
-                    LeadsTo::Moved(from)
+                    LeadsTo::Moved(entry(from, command, cx))
                 } else {
                     continue;
                 };
@@ -194,15 +247,15 @@ fn leads_to(
 }
 
 /// The entry of the directory that is moved or copied, a link as the link that it is.
-fn entry(fact: &crate::PathFact, command: &CommandFact, cx: &FactContext<'_>) -> Option<PathBuf> {
+fn entry(fact: &crate::PathFact, command: &CommandFact, cx: &FactContext<'_>) -> PathBuf {
     let base = command.cwd.as_deref().unwrap_or_else(|| Path::new("/"));
     let written = fact.written.trim_end_matches('/');
     let placed = cx.place_entry(written, base);
     // The words may mean another directory than the command's (`git -C`).
     if cx.probe.resolve(&placed.path).path == fact.path {
-        Some(placed.path)
+        placed.path
     } else {
-        Some(fact.path.clone())
+        fact.path.clone()
     }
 }
 
@@ -210,6 +263,7 @@ fn entry(fact: &crate::PathFact, command: &CommandFact, cx: &FactContext<'_>) ->
 fn through(
     access: &Access,
     names: &[NewName],
+    makers: &Makers,
     facts: &Facts,
     cx: &FactContext<'_>,
     found: &mut Vec<Access>,
@@ -224,6 +278,8 @@ fn through(
     else {
         return;
     };
+    // Where a link is made anew, only links of before can stand in its way.
+    let makes_links = makers.linking.contains(&index);
     let mut add = |target: Target| {
         found.push(Access {
             target,
@@ -231,7 +287,7 @@ fn through(
         });
     };
     if names.len() > MAX_NAMES {
-        if access.is_change() && !links(facts, index) {
+        if access.is_change() && !makes_links {
             add(unknown(access, "more links are made than are followed"));
         }
         return;
@@ -265,8 +321,6 @@ fn through(
         ));
         return;
     }
-    // Where a link is made anew, only links of before can stand in its way.
-    let makes_links = links(facts, index);
     // The name itself is taken away, or made anew.
     let is_entry = access.kind == AccessKind::Delete
         || access.kind == AccessKind::Write
@@ -395,46 +449,56 @@ fn behind_any_depth(components: &[&str], from: usize, place: &Path) -> usize {
         .map_or(components.len(), |at| at + 1)
 }
 
-/// What a command brings from where nothing is known of.
+/// Something is brought from where nothing is known of.
 struct Brought {
+    /// The first command that does.
     command: usize,
     beneath: PathBuf,
     unpacked: bool,
 }
 
-fn brought(facts: &Facts, cx: &FactContext<'_>) -> Vec<Brought> {
-    let mut found = Vec::new();
-    if facts.commands.len() < 2 {
-        return found;
-    }
-    for (index, command) in facts.commands.iter().enumerate() {
-        let brings = command.has(Effect::BulkWrite)
-            && !command.has(Effect::Installs)
-            && !command.place.elsewhere;
-        let name = command.program.name.as_deref().unwrap_or_default();
-        // Git brings what it writes by name, too (`git checkout other -- a`).
-        if !brings && (name != "git" || command.place.elsewhere) {
+fn brought(
+    facts: &Facts,
+    makers: &Makers,
+    own: &BTreeMap<usize, Vec<&Access>>,
+    cx: &FactContext<'_>,
+) -> Vec<Brought> {
+    let mut found: BTreeMap<(PathBuf, bool), usize> = BTreeMap::new();
+    for &index in &makers.bringing {
+        let Some(command) = facts.commands.get(index) else {
             continue;
-        }
+        };
+        let name = command.program.name.as_deref().unwrap_or_default();
         let unpacked = UNPACKERS.contains(&name);
-        let mut places: Vec<PathBuf> = own(facts, index)
+        // Git brings what it writes by name, too (`git checkout other -- a`).
+        let mut places: Vec<PathBuf> = own
+            .get(&index)
+            .into_iter()
+            .flatten()
             .filter(|access| access.kind == AccessKind::Write)
             .filter_map(|access| Some(access.exact()?.path.clone()))
             .collect();
-        if name == "git" {
-            if brings {
-                places.extend(cx.roots.workspace.clone());
-            }
-        } else if places.is_empty() {
+        let too_many = found.len() + places.len() > MAX_NAMES;
+        if too_many || name == "git" && command.has(Effect::BulkWrite) {
+            places.extend(cx.roots.workspace.clone());
+        } else if name != "git" && places.is_empty() {
             places.extend(command.cwd.clone());
         }
-        found.extend(places.into_iter().map(|beneath| Brought {
-            command: index,
+        if too_many {
+            places.retain(|place| Some(place) == cx.roots.workspace.as_ref());
+        }
+        for beneath in places {
+            found.entry((beneath, unpacked)).or_insert(index);
+        }
+    }
+    let brought = found.into_iter();
+    brought
+        .map(|((beneath, unpacked), command)| Brought {
+            command,
             beneath,
             unpacked,
-        }));
-    }
-    found
+        })
+        .collect()
 }
 
 /// Notes the writes that may go through what was brought.

@@ -55,6 +55,8 @@ pub(super) struct Files {
     pub(super) relative_to: Option<PathBuf>,
     pub(super) listed: Listed,
     pub(super) from: NamesFrom,
+    /// Each is printed behind the directory that the search began with (`./a`, `src/a`).
+    pub(super) is_prefixed: bool,
 }
 
 /// Commands that hand on some of the lines they get.
@@ -195,7 +197,7 @@ impl Reader<'_> {
                     let tells_more = || {
                         tells_errors || (words_begin_with(&words, "log") && self.tells_signatures())
                     };
-                    !matches!(bound, Bound::Revisions(_)) || !tells_more()
+                    !matches!(bound, Bound::Revisions(_) | Bound::Branch) || !tells_more()
                 }),
                 "which" | "command" | "type" => self.program(&words),
                 "ls" => listed(&words),
@@ -325,7 +327,8 @@ impl Reader<'_> {
             Some((_, last)) => last.to_owned(),
             None => format!("{}{behind}", found.name),
         };
-        let base = if before.is_empty() {
+        // `./` in front of a name changes nothing.
+        let base = if before.is_empty() || before == "./" {
             match &found.relative_to {
                 // A relative name means the directory that the command is in now.
                 Some(from) if state.cwd.as_deref() != Some(from.as_path()) => {
@@ -501,7 +504,10 @@ fn find(words: &[Word], cwd: &Path) -> Option<Files> {
     let name = name
         .filter(|name| !several && !name.contains(['/', '\\', '{']))
         .unwrap_or_else(|| "*".to_owned());
-    files(starts, name, cwd, Listed::All)
+    files(starts, name, cwd, Listed::All).map(|found| Files {
+        is_prefixed: true,
+        ..found
+    })
 }
 
 /// `rg -l x src`, `rg --files`, `grep -rl x src --include=*.rs`.
@@ -594,6 +600,7 @@ pub(super) fn files(starts: &[&str], name: String, cwd: &Path, listed: Listed) -
         relative_to: relative.then(|| cwd.to_path_buf()),
         listed,
         from: NamesFrom::Disk,
+        is_prefixed: !starts.is_empty(),
     })
 }
 

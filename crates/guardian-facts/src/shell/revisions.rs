@@ -5,14 +5,18 @@
 //! a path elsewhere, so the command does what it would do with `HEAD` in its place; it is judged so,
 //! and once more without the word where nothing may be printed.
 
+use super::git_names::Items;
 use super::outputs::{Bound, Revisions};
 use super::reader::Reader;
+use crate::AccessKind;
 use crate::command::{Invocation, Judgement, Word, WordPart};
 
 /// What a printed name is judged as.
 const STAND_IN: &str = "HEAD";
 /// Patterns that may vanish one by one.
 const MAX_GLOBS: usize = 3;
+/// Commands of git to which the name of a branch is a revision and nothing else.
+const LOOKING: [&str; 6] = ["log", "diff", "show", "rev-list", "shortlog", "diff-tree"];
 /// Ways to read a command line that are judged.
 const MAX_WAYS: usize = 27;
 
@@ -215,12 +219,21 @@ impl Reader<'_> {
     fn judgement_of_words(&self, invocation: &Invocation<'_>) -> Judgement {
         let catalogue = self.cx.catalogue;
         let is_open = |word: &Word| word.as_literal().is_none();
+        if !invocation.args.iter().any(is_open) {
+            return catalogue.judge(invocation);
+        }
         let ways = match invocation.name {
-            "git" if invocation.args.iter().any(is_open) => self.ways(invocation.args),
+            "git" => self.ways(invocation.args),
             _ => None,
         };
         let Some(ways) = ways else {
-            return catalogue.judge(invocation);
+            // To git a name may be a revision as well.
+            if invocation.name == "git" {
+                return catalogue.judge(invocation);
+            }
+            return self
+                .with_files(invocation)
+                .unwrap_or_else(|| catalogue.judge(invocation));
         };
         let judged = ways.iter().map(|args| {
             catalogue.judge(&Invocation {
@@ -233,12 +246,78 @@ impl Reader<'_> {
             .unwrap_or_else(|| catalogue.judge(invocation))
     }
 
+    /// The judgement with names of files in the place of a word that stands for any number of them:
+    /// none of them can turn into a flag (`find src -name '*.rs' | xargs grep -n x`). `None` where
+    /// no word does, and where the program does not take the names for files.
+    fn with_files(&self, invocation: &Invocation<'_>) -> Option<Judgement> {
+        let names = |word: &Word| match word.parts.as_slice() {
+            [
+                WordPart::Unknown {
+                    written, may_split, ..
+                },
+            ] => match self.bound_of(written) {
+                // A line that the shell splits stays one that is looked at as such.
+                Some(Bound::Files(_))
+                    if *may_split && written.starts_with(Items::Lines.begins()) =>
+                {
+                    None
+                }
+                Some(Bound::Files(found)) if self.begins_no_dash(found) => {
+                    let name = WordPart::Unknown {
+                        written: written.clone(),
+                        may_be_empty: false,
+                        may_split: false,
+                        integer: false,
+                    };
+                    let parts = vec![WordPart::Literal("./".to_owned()), name];
+                    let span = word.span;
+                    Some((Word { parts, span }, *may_split))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let mut found = invocation
+            .args
+            .iter()
+            .enumerate()
+            .filter_map(|(at, word)| Some((at, names(word)?)));
+        let (at, (name, may_split)) = found.next()?;
+        if found.next().is_some() {
+            return None;
+        }
+        let counts = if may_split { 0..=2 } else { 1..=1 };
+        let mut all: Option<Judgement> = None;
+        for count in counts {
+            let mut args = invocation.args.to_vec();
+            args.splice(at..=at, std::iter::repeat_n(name.clone(), count));
+            let judgement = self.cx.catalogue.judge(&Invocation {
+                args: &args,
+                ..invocation.clone()
+            });
+            let mut uses = judgement.paths.iter().filter(|path| path.word == name);
+            let is_file = uses.clone().next().is_some();
+            if count > 0 && !is_file || uses.any(|path| path.kind == AccessKind::Delete) {
+                return None;
+            }
+            all = Some(match all {
+                Some(known) => known.or(judgement),
+                None => judgement,
+            });
+        }
+        all
+    }
+
     /// All that the words may become, where some stand for revisions; `None` where none does.
     fn ways(&self, args: &[Word]) -> Option<Vec<Vec<Word>>> {
+        let looks = args
+            .first()
+            .and_then(Word::as_literal)
+            .is_some_and(|command| LOOKING.contains(&command));
         let mut ways: Vec<Vec<Word>> = vec![Vec::new()];
         let mut any = false;
         for word in args {
-            let choices = match self.choices(word) {
+            let choices = match self.choices(word, looks) {
                 Some(choices) => {
                     any = true;
                     choices
@@ -264,7 +343,7 @@ impl Reader<'_> {
 
     /// What one word may become: none, one or two words. `None` for a word without a revision, and
     /// for one that is a flag: `-$(…)` may be any.
-    fn choices(&self, word: &Word) -> Option<Vec<Vec<Word>>> {
+    fn choices(&self, word: &Word, looks: bool) -> Option<Vec<Vec<Word>>> {
         if word.literal_prefix().starts_with('-') {
             return None;
         }
@@ -279,14 +358,23 @@ impl Reader<'_> {
                     ..
                 } => match self.bound_of(written) {
                     Some(Bound::Revisions(revisions)) if found.is_none() => {
-                        found = Some((at, revisions, *may_be_empty, *may_split));
+                        let otherwise = revisions.otherwise.clone();
+                        found = Some((at, otherwise, *may_be_empty, *may_split));
+                    }
+                    // It may be called `--output=x`, or mean something of its own to who changes refs.
+                    Some(Bound::Branch)
+                        if found.is_none()
+                            && looks
+                            && (!word.literal_prefix().is_empty() || !self.has_dashed_refs()) =>
+                    {
+                        found = Some((at, None, *may_be_empty, *may_split));
                     }
                     _ => return None,
                 },
                 WordPart::Glob(_) | WordPart::TemporaryPath => return None,
             }
         }
-        let (at, revisions, may_be_empty, may_split) = found?;
+        let (at, otherwise, may_be_empty, may_split) = found?;
         let with = |text: &str| {
             let parts = word.parts.iter().enumerate();
             let text: String = parts
@@ -299,7 +387,7 @@ impl Reader<'_> {
         };
         let stands_alone = word.parts.len() == 1;
         let mut choices = vec![vec![with(STAND_IN)]];
-        if let Some(text) = &revisions.otherwise {
+        if let Some(text) = &otherwise {
             choices.push(vec![with(text)]);
         }
         if may_be_empty || may_split {

@@ -344,3 +344,104 @@ fn a_tracked_directory_that_became_a_link_leads_where_it_leads() {
     });
     assert!(outside, "{:#?}", facts.accesses);
 }
+
+#[track_caller]
+fn is_known(machine: &Machine, text: &str, expected: bool) {
+    let facts = machine.read(text);
+    assert_eq!(known(&facts), expected, "{text}: {:#?}", facts.opacity);
+}
+
+#[test]
+fn names_of_files_that_begin_with_no_dash_are_no_flags() {
+    let tracked = |path: &str| Machine::new().with(".git/index", index(&[(path, FILE)]));
+    let machine = tracked("src/main.rs");
+    for text in [
+        "find . -name '*.rs' | xargs grep -n fn",
+        "find src -name '*.rs' | xargs sed -n 1p",
+        "find . -name '*.rs' -print0 | xargs -0 grep -n fn",
+        "find src | xargs ls -la",
+        "git ls-files | xargs sed -n 1p",
+        "git ls-files '*.rs' | xargs grep -n fn",
+        "rg -l fn src | xargs sed -n 1,5p",
+        "rg -l fn | xargs sed -n 1,5p",
+        "grep -n fn $(git ls-files '*.rs')",
+        "sed -n 1p $(find src -name '*.rs')",
+    ] {
+        is_known(&machine, text, true);
+    }
+    for text in [
+        // the first name is the script, the program or the pattern
+        "find . | xargs sed",
+        "find . | xargs env",
+        "find . | xargs grep",
+        "cat list | xargs sed -n 1p",
+        "git diff --name-only HEAD~1 | xargs sed -n 1p",
+        "{ echo -i; find .; } | xargs sed -n 1p",
+    ] {
+        let facts = machine.read(text);
+        let unknown = facts
+            .accesses
+            .iter()
+            .any(|access| matches!(access.target, guardian_facts::Target::Unknown { .. }));
+        assert!(!known(&facts) || unknown, "{text}");
+    }
+    // a name of the index or of the disk that is a flag, or brings one behind a blank
+    is_known(&tracked("-i.bak"), "git ls-files | xargs sed -n 1p", false);
+    is_known(
+        &machine.with("-i", "x"),
+        "rg -l fn | xargs sed -n 1p",
+        false,
+    );
+    reads_known_places(
+        &tracked("src/a -i"),
+        "git ls-files | xargs sed -n 1p",
+        false,
+    );
+    reads_known_places(
+        &machine.with("src/a -i", "x"),
+        "find src | xargs sed -n 1p",
+        false,
+    );
+}
+
+#[test]
+fn the_name_of_a_branch_is_a_revision_where_it_cannot_be_a_flag() {
+    let machine = Machine::new();
+    for text in [
+        "git log $(git branch --show-current)..HEAD --oneline",
+        "git log origin/$(git branch --show-current)..HEAD",
+        "git diff $(git branch --show-current)",
+    ] {
+        is_known(&machine, text, true);
+    }
+    for text in [
+        "git log $(git branch --show-current 2>&1)..HEAD",
+        // older versions print the name that stands in the tag
+        "git log $(git describe --tags --abbrev=0)..HEAD",
+        "git log --$(git branch --show-current)",
+        "git log $(git describe --contains x)..HEAD",
+    ] {
+        is_known(&machine, text, false);
+    }
+    // may be `+main`, or `:main`
+    let push = machine.read("git push origin $(git branch --show-current)");
+    assert!(push.opacity.iter().any(|opacity| opacity.command.is_some()));
+    for hostile in [
+        machine.with(".git/refs/tags/--output=x", "abc"),
+        machine.with(".git/refs/heads/-x", "abc"),
+        machine.with(".git/packed-refs", "abab refs/tags/--output=x\n"),
+        machine.with(".git/reftable/tables.list", ""),
+        machine.with(".git/HEAD", "ref: refs/heads/--output=x\n"),
+    ] {
+        is_known(
+            &hostile,
+            "git log $(git branch --show-current)..HEAD",
+            false,
+        );
+        is_known(
+            &hostile,
+            "git log origin/$(git branch --show-current)..HEAD",
+            true,
+        );
+    }
+}

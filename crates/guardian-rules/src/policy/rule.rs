@@ -379,7 +379,9 @@ impl When {
                 .enumerate()
                 .filter(|(_, access)| access.kind == kind)
                 .map(|(at, access)| match is_touched(names, access) {
-                    Certainty::No if facts.maybe_linked.contains(&at) => Certainty::Possible,
+                    Certainty::No if facts.maybe_linked.binary_search(&at).is_ok() => {
+                        Certainty::Possible
+                    }
                     certainty => certainty,
                 })
                 .max()

@@ -39,6 +39,7 @@ fn asked(commands: &[&str]) {
 #[test]
 fn git_takes_revisions_that_git_prints() {
     free(&[
+        "git log origin/$(git branch --show-current)..HEAD",
         "git diff $(git merge-base HEAD main)",
         "git diff $(git merge-base HEAD main)...HEAD --stat",
         "git diff --name-only \"$(git merge-base HEAD origin/main)\" HEAD",
@@ -56,7 +57,8 @@ fn git_takes_revisions_that_git_prints() {
         "git diff $(cat list)",
         "git diff $(git log --format=%s -1)",
         "git diff $(git describe --tags)",
-        "git diff $(git branch --show-current)",
+        "git diff --$(git branch --show-current)",
+        "git push origin $(git branch --show-current)",
         "git diff $(git merge-base HEAD main 2>&1)",
         "git diff $(git rev-parse .env)",
         "git diff $(echo --output=x; git rev-parse HEAD)",
