@@ -632,7 +632,16 @@ impl Reader<'_> {
                         let value = self.value(&element.value.pieces, state);
                         fields.push(value);
                     } else {
-                        fields.extend(self.fields(&element.value, state));
+                        let value = self.fields(&element.value, state);
+                        fields.extend(match tilde_of_assignment(&element.value.pieces) {
+                            Some(written) => vec![vec![Part::Unknown {
+                                written: written.to_owned(),
+                                kind: Kind::Any,
+                                may_be_empty: false,
+                                may_split: true,
+                            }]],
+                            None => value,
+                        });
                     }
                 }
                 if subscripted {
@@ -652,4 +661,14 @@ impl Reader<'_> {
     pub(super) fn subscript(&mut self, pieces: &[Piece], span: crate::Span, state: &mut State) {
         self.arithmetic(pieces, span, state);
     }
+}
+
+/// `name=~/x` as an element of an array, where bash leaves the tilde alone that it expands in any
+/// other word.
+fn tilde_of_assignment(pieces: &[Piece]) -> Option<&str> {
+    let Some(Piece::Text(text)) = pieces.first() else {
+        return None;
+    };
+    let (name, value) = text.split_once('=')?;
+    (super::expand::is_name(name) && value.contains('~')).then_some(text)
 }

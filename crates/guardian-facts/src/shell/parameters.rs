@@ -309,7 +309,10 @@ impl Reader<'_> {
                     .max()
                     .unwrap_or(Kind::Benign)
                     .max(Kind::Benign);
-                let empty = kind == '+' || value.iter().all(may_be_empty);
+                // Without a colon an empty value is a value.
+                let stays_empty =
+                    !colon && otherwise.iter().any(|value| value.iter().all(may_be_empty));
+                let empty = kind == '+' || stays_empty || value.iter().all(may_be_empty);
                 vec![vec![Part::Unknown {
                     written: parameter.written.to_string(),
                     kind: if values::as_literal(&value)

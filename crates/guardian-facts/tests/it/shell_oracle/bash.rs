@@ -1,6 +1,7 @@
 //! bash with nothing but stubs on its PATH.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Stub programs. Those that begin with `no` fail.
@@ -58,6 +59,8 @@ impl Bash {
         let inner = home.join("proj");
         std::fs::create_dir_all(inner.join("src/sub")).unwrap();
         std::fs::create_dir_all(inner.join("docs")).unwrap();
+        // The directories above stand for `/home` and, beyond which nothing goes up, `/`.
+        let above: Vec<&Path> = home.ancestors().skip(1).take(5).collect();
         let scratch = work.path().join("scratch");
         std::fs::create_dir(&scratch).unwrap();
         std::fs::write(inner.join("data.txt"), "one two\nthree\n").unwrap();
@@ -89,9 +92,13 @@ impl Bash {
             .unwrap()
             .flat_map(|entry| {
                 let log = std::fs::read(entry.unwrap().path()).unwrap();
-                let log = String::from_utf8_lossy(&log)
+                let mut log = String::from_utf8_lossy(&log)
                     .replace(home.to_str().unwrap(), "/home/dev")
                     .replace(scratch.to_str().unwrap(), "/data/scratch/s1");
+                for (index, directory) in above.iter().enumerate() {
+                    let name = if index == 0 { "/home" } else { "/" };
+                    log = log.replace(directory.to_str().unwrap(), name);
+                }
                 records(&log)
             })
             .collect()
