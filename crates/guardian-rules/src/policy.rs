@@ -8,6 +8,7 @@ mod flags;
 mod glob;
 mod index;
 mod misplaced;
+mod never;
 mod preset;
 mod rule;
 mod sensitive;

@@ -15,6 +15,7 @@ use super::error::{
 use super::file::{AccessName, EffectName, OneOrMany, PolicyFile, RuleEffect, RuleFile, Tail};
 use super::glob::{PathGlob, TextGlob};
 use super::misplaced::misplaced_keys;
+use super::never::never_holds;
 use super::rule::{Rule, SubjectKind, Unless, When, effects_named};
 use super::words::{CommandPattern, ProgramPattern};
 use super::{Layer, Preset, Trust};
@@ -305,11 +306,23 @@ fn fault(at: &'static str, fault: impl Into<String>, hint: impl Into<String>) ->
 }
 
 fn compile_rule(file: &RuleFile, layer: Layer, cx: &CompileContext<'_>) -> Result<Rule, Fault> {
-    let paths = file
+    let mut paths = file
         .paths
         .as_ref()
         .map(|paths| globs(&paths.0, cx))
         .transpose()?;
+    if file.effect != RuleEffect::Allow
+        && let (Some(paths), Some(written)) = (&mut paths, &file.paths)
+    {
+        // `secrets` is the file of that name, or the directory with all in it
+        let names: Vec<String> = written
+            .0
+            .iter()
+            .filter(|path| !path.contains(['*', '?', '[', '{']))
+            .map(|path| format!("{}/**", path.trim_end_matches('/')))
+            .collect();
+        paths.extend(globs(&names, cx)?);
+    }
     let unless = file.unless.as_ref();
     let unless_paths = unless
         .and_then(|unless| unless.paths.as_ref())
@@ -328,6 +341,9 @@ fn compile_rule(file: &RuleFile, layer: Layer, cx: &CompileContext<'_>) -> Resul
         })
         .transpose()?;
     let tools: Option<Vec<String>> = tools;
+    if let Some((at, wrong, hint)) = never_holds(file, tools.as_deref()) {
+        return Err(fault(at, wrong, hint));
+    }
     let exceptions = unless.and_then(|unless| unless.flags.as_ref());
     for flag in file
         .flags

@@ -13,9 +13,9 @@ fn render(layer: Layer, rules: &str) -> String {
         home: Path::new("/home/dev"),
         probe: None,
     };
-    let errors = Policy::compile(&[text(layer, rules)], Preset::Standard, &cx).unwrap_err();
+    let compiled = Policy::compile(&[text(layer, rules)], Preset::Standard, &cx);
     let mut out = String::new();
-    for error in errors.0 {
+    for error in compiled.err().into_iter().flat_map(|errors| errors.0) {
         let place = error.place();
         let at = place
             .source
@@ -191,4 +191,35 @@ fn a_version_that_is_not_known_is_refused() {
         errors.to_string(),
         "user.toml:1:11: `version = 2` is not known"
     );
+}
+
+#[test]
+fn a_condition_that_can_never_hold_is_a_mistake_with_a_hint() {
+    for condition in [
+        r#"paths = ["secrets/"]"#,
+        r#"paths = ["$HOME/x/**"]"#,
+        r#"paths = ["~x/**"]"#,
+        r#"paths = ["file:///etc/x"]"#,
+        r#"paths = ["!secrets"]"#,
+        r#"host = ["https://evil.org"]"#,
+        r#"host = ["evil.org:443"]"#,
+        r#"host = ["evil.org/"]"#,
+        r#"host = ["evil.org."]"#,
+        r#"host = [".evil.org"]"#,
+        r#"host = ["1.2.3.0/24"]"#,
+        r#"program = "git push""#,
+        "tool = \"Read\"\nprogram = \"git\"",
+    ] {
+        let shown = render(Layer::User, &format!("{RULE}{condition}\n"));
+        assert!(shown.contains("hint: "), "{condition}: {shown}");
+    }
+    for condition in [
+        r#"paths = ["secrets", "~/x", "@types/**", "~"]"#,
+        r#"host = ["evil.org", "*.evil.org", "10.0.*", "::1", "*"]"#,
+        r#"program = ["git", "./my tool"]"#,
+        "tool = [\"Read\", \"Bash\"]\nprogram = \"git\"",
+    ] {
+        let shown = render(Layer::User, &format!("{RULE}{condition}\n"));
+        assert_eq!(shown, "", "{condition}");
+    }
 }

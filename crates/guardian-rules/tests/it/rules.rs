@@ -316,6 +316,35 @@ fn a_sensitive_path_that_the_user_names_becomes_a_question_and_guardians_own_sta
 }
 
 #[test]
+fn a_name_in_a_deny_rule_is_the_file_or_the_directory_with_all_in_it() {
+    let rule = |effect: &str| {
+        format!("[[rule]]\nid = \"s\"\neffect = \"{effect}\"\npaths = [\"sealed\"]\n")
+    };
+    for path in ["sealed", "sealed/a", "sealed/b/c"] {
+        stops(
+            &rule("deny"),
+            &file_tool("Write", place(path)),
+            Decision::Deny,
+        );
+    }
+    stops(
+        &rule("deny"),
+        &file_tool("Write", place("sealed.txt")),
+        Decision::Allow,
+    );
+    check(
+        &rule("allow"),
+        &file_tool("Write", place("sealed")),
+        Decision::Allow,
+    );
+    check(
+        &rule("allow"),
+        &file_tool("Write", place("sealed/a")),
+        Decision::Ask,
+    );
+}
+
+#[test]
 fn only_a_rule_that_reaches_into_the_sensitive_place_names_it() {
     for (glob, path, expected) in [
         ("/etc/shadow", "/etc/shadow", Decision::Ask),
