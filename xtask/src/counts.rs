@@ -1,5 +1,5 @@
-//! `cargo xtask counts [--update]`: instructions of the hot paths of the file tools, against the
-//! committed figures. Times say little on a shared machine; a count that grew is a regression.
+//! `cargo xtask counts [--update]`: instructions of the hot paths of the file tools, and of whole
+//! calls through the gate, against the committed figures. Times say little on a shared machine; a count that grew is a regression.
 //!
 //! Each path runs under callgrind twice, a few times and more often, so that what comes before it
 //! cancels out. Time in the kernel is not counted.
@@ -11,8 +11,27 @@ use anyhow::{Context, bail};
 
 use crate::workspace::{cargo, root, run as run_command};
 
-/// The committed figures: `name instructions`, one a line; `-` where none was counted yet.
-const FIGURES: &str = "crates/guardian-tools/hot-paths.txt";
+/// What is counted: the example of a crate that runs the paths, with their figures.
+struct Counted {
+    package: &'static str,
+    example: &'static str,
+    /// `name instructions`, one a line; `-` where none was counted yet.
+    figures: &'static str,
+}
+
+const COUNTED: &[Counted] = &[
+    Counted {
+        package: "guardian-tools",
+        example: "hot_paths",
+        figures: "crates/guardian-tools/hot-paths.txt",
+    },
+    Counted {
+        package: "guardian-host",
+        example: "host_paths",
+        figures: "crates/guardian-host/hot-paths.txt",
+    },
+];
+
 /// What a count may grow to, in per cent: allocators and hash seeds differ a little between runs.
 const MAY_GROW_TO: u64 = 105;
 const FEW: u64 = 2;
@@ -25,17 +44,32 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
         [one] if one == "--update" => true,
         _ => bail!("usage: cargo xtask counts [--update]"),
     };
+    let mut grown = Vec::new();
+    for counted in COUNTED {
+        grown.extend(count(counted, update)?);
+    }
+    if !grown.is_empty() && !update {
+        bail!(
+            "more instructions than the figures say: {}",
+            grown.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Counts the paths of one example; returns those that grew.
+fn count(counted: &Counted, update: bool) -> anyhow::Result<Vec<String>> {
     run_command(
         cargo()
-            .args(["build", "--release", "--package", "guardian-tools"])
-            .args(["--example", "hot_paths"]),
+            .args(["build", "--release", "--package", counted.package])
+            .args(["--example", counted.example]),
     )?;
-    let file = root().join(FIGURES);
-    let text = std::fs::read_to_string(&file).with_context(|| FIGURES.to_owned())?;
+    let file = root().join(counted.figures);
+    let text = std::fs::read_to_string(&file).with_context(|| counted.figures.to_owned())?;
     let mut lines = Vec::new();
     let mut grown = Vec::new();
     for (name, before) in parse(&text)? {
-        let now = per_round(&name)?;
+        let now = per_round(counted, &name)?;
         match before {
             Some(before) => {
                 println!("{name:<26} {now:>14}  {:>4} %", now * 100 / before.max(1));
@@ -49,13 +83,8 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     }
     if update {
         std::fs::write(&file, lines.concat())?;
-    } else if !grown.is_empty() {
-        bail!(
-            "more instructions than {FIGURES} says: {}",
-            grown.join(", ")
-        );
     }
-    Ok(())
+    Ok(grown)
 }
 
 /// Names with their figures; `-` is one that was not counted yet.
@@ -71,13 +100,13 @@ fn parse(text: &str) -> anyhow::Result<Vec<(String, Option<u64>)>> {
     text.lines().map(one).collect()
 }
 
-fn per_round(name: &str) -> anyhow::Result<u64> {
-    let more = instructions(name, MANY)?.saturating_sub(instructions(name, FEW)?);
+fn per_round(counted: &Counted, name: &str) -> anyhow::Result<u64> {
+    let more = instructions(counted, name, MANY)?.saturating_sub(instructions(counted, name, FEW)?);
     Ok(more / (MANY - FEW))
 }
 
-fn instructions(name: &str, times: u64) -> anyhow::Result<u64> {
-    let program: PathBuf = root().join("target/release/examples/hot_paths");
+fn instructions(counted: &Counted, name: &str, times: u64) -> anyhow::Result<u64> {
+    let program: PathBuf = root().join("target/release/examples").join(counted.example);
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(program)
@@ -106,7 +135,9 @@ mod tests {
     #[test]
     fn the_count_is_read_and_the_figures_are_well_formed() {
         assert_eq!(collected("==9== \n==9== Collected : 1234 \n"), Some(1234));
-        let text = std::fs::read_to_string(root().join(FIGURES)).unwrap();
-        assert!(!parse(&text).unwrap().is_empty());
+        for counted in COUNTED {
+            let text = std::fs::read_to_string(root().join(counted.figures)).unwrap();
+            assert!(!parse(&text).unwrap().is_empty(), "{}", counted.figures);
+        }
     }
 }

@@ -87,7 +87,7 @@ impl AuditConfig {
     }
 }
 
-/// Publishes heads. Called on the store's writer thread.
+/// Publishes heads. Called by whoever commits, one at a time.
 #[derive(Debug)]
 pub struct HeadPublisher {
     places: Vec<HeadPlace>,

@@ -55,9 +55,34 @@ struct CallKey {
     call: String,
 }
 
+struct Running {
+    cancel: Arc<CancelSignal>,
+    turn: Option<String>,
+}
+
+/// Which calls of a session are meant.
+#[derive(Debug, Clone, Copy)]
+pub enum CallsOf<'a> {
+    /// All of them.
+    Session(&'a str),
+    /// Those of a turn of the session, and those without a turn. The next turn's are others.
+    Turn(&'a str, &'a str),
+}
+
+impl CallsOf<'_> {
+    fn includes(self, key: &CallKey, running: &Running) -> bool {
+        match self {
+            Self::Session(session) => key.session == session,
+            Self::Turn(session, turn) => {
+                key.session == session && running.turn.as_deref().is_none_or(|of| of == turn)
+            }
+        }
+    }
+}
+
 #[derive(Default)]
 struct State {
-    running: HashMap<CallKey, Arc<CancelSignal>>,
+    running: HashMap<CallKey, Running>,
     early: HashMap<CallKey, Instant>,
 }
 
@@ -84,7 +109,12 @@ impl Calls {
     ///
     /// # Errors
     /// `CONFLICT` for an id that is in flight in the session, `HOST_OVERLOADED` when too many are.
-    pub fn begin(&self, session: &str, call: &str) -> Result<InFlight, HostError> {
+    pub fn begin(
+        &self,
+        session: &str,
+        call: &str,
+        turn: Option<&str>,
+    ) -> Result<InFlight, HostError> {
         let key = CallKey {
             session: session.to_owned(),
             call: call.to_owned(),
@@ -110,7 +140,11 @@ impl Calls {
         {
             cancel.cancel();
         }
-        state.running.insert(key.clone(), Arc::clone(&cancel));
+        let running = Running {
+            cancel: Arc::clone(&cancel),
+            turn: turn.map(str::to_owned),
+        };
+        state.running.insert(key.clone(), running);
         Ok(InFlight {
             calls: self.clone(),
             key,
@@ -125,8 +159,8 @@ impl Calls {
             call: call.to_owned(),
         };
         let mut state = self.lock();
-        if let Some(cancel) = state.running.get(&key) {
-            cancel.cancel();
+        if let Some(running) = state.running.get(&key) {
+            running.cancel.cancel();
             return true;
         }
         state.early.retain(|_, at| at.elapsed() < EARLY_ABORT_KEPT);
@@ -144,13 +178,13 @@ impl Calls {
         false
     }
 
-    /// Aborts every call of a session; returns how many.
-    pub fn abort_session(&self, session: &str) -> usize {
+    /// Aborts calls of a session; returns how many.
+    pub fn abort_of(&self, calls: CallsOf<'_>) -> usize {
         let state = self.lock();
         let mut count = 0;
-        for (key, cancel) in &state.running {
-            if key.session == session {
-                cancel.cancel();
+        for (key, running) in &state.running {
+            if calls.includes(key, running) {
+                running.cancel.cancel();
                 count += 1;
             }
         }
@@ -159,19 +193,19 @@ impl Calls {
 
     /// Aborts everything (shutdown).
     pub fn abort_all(&self) {
-        for cancel in self.lock().running.values() {
-            cancel.cancel();
+        for running in self.lock().running.values() {
+            running.cancel.cancel();
         }
     }
 
     /// Number of calls in flight, of one session or of all.
     #[must_use]
-    pub fn in_flight(&self, session: Option<&str>) -> usize {
+    pub fn in_flight(&self, calls: Option<CallsOf<'_>>) -> usize {
         let state = self.lock();
         state
             .running
-            .keys()
-            .filter(|key| session.is_none_or(|id| key.session == id))
+            .iter()
+            .filter(|(key, running)| calls.is_none_or(|calls| calls.includes(key, running)))
             .count()
     }
 
@@ -187,22 +221,35 @@ mod tests {
     #[test]
     fn a_duplicate_id_is_a_conflict_and_free_again_afterwards() {
         let calls = Calls::default();
-        let first = calls.begin("s", "1").unwrap();
+        let first = calls.begin("s", "1", None).unwrap();
         assert_eq!(
-            calls.begin("s", "1").err().map(|e| e.code),
+            calls.begin("s", "1", None).err().map(|e| e.code),
             Some(ErrorCode::Conflict)
         );
-        assert!(calls.begin("t", "1").is_ok());
+        assert!(calls.begin("t", "1", None).is_ok());
         drop(first);
-        assert!(calls.begin("s", "1").is_ok());
+        assert!(calls.begin("s", "1", None).is_ok());
     }
 
     #[test]
     fn an_abort_before_the_call_cancels_it_once() {
         let calls = Calls::default();
         assert!(!calls.abort("s", "1"));
-        assert!(calls.begin("s", "1").unwrap().cancel.is_cancelled());
-        assert!(!calls.begin("s", "1").unwrap().cancel.is_cancelled());
+        assert!(calls.begin("s", "1", None).unwrap().cancel.is_cancelled());
+        assert!(!calls.begin("s", "1", None).unwrap().cancel.is_cancelled());
+    }
+
+    #[test]
+    fn the_end_of_a_turn_leaves_the_calls_of_the_next_one_alone() {
+        let calls = Calls::default();
+        let of = |call: &str, turn| calls.begin("s", call, turn).unwrap();
+        let (old, next, free) = (of("1", Some("a")), of("2", Some("b")), of("3", None));
+        let ended = CallsOf::Turn("s", "a");
+        assert_eq!(calls.abort_of(ended), 2);
+        assert_eq!(calls.in_flight(Some(ended)), 2);
+        assert!(old.cancel.is_cancelled() && free.cancel.is_cancelled());
+        assert!(!next.cancel.is_cancelled());
+        assert_eq!(calls.abort_of(CallsOf::Session("s")), 3);
     }
 
     #[tokio::test]

@@ -138,9 +138,11 @@ impl Host {
     /// `INVALID_PARAMS` for a name, `DUPLICATE_CALL` and session failures: such a call has no row.
     async fn open_passage(self: &Arc<Self>, request: ToolRequest) -> Result<Passage, HostError> {
         check_names(&request)?;
-        let in_flight = self
-            .calls
-            .begin(&request.session_id, &request.tool_call_id)?;
+        let in_flight = self.calls.begin(
+            &request.session_id,
+            &request.tool_call_id,
+            request.turn_id.as_deref(),
+        )?;
         let mut session = self.session(&request.session_id).await?;
         let runtime = self.runtime(&session.session_id);
         if !runtime.holds_lease() {

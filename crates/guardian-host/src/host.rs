@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::admission::Admission;
 use crate::audit_head::HeadPublisher;
 use crate::blocking::blocking;
-use crate::calls::Calls;
+use crate::calls::{Calls, CallsOf};
 use crate::config::{CommandsConfig, HostConfig};
 use crate::confinement::Confinements;
 use crate::error::{ErrorCode, HostError};
@@ -233,9 +233,9 @@ impl Host {
     /// Waits until the aborted calls of a session, or all, are over; false when they are not within
     /// [`CALLS_END_WITHIN`]. They end by themselves: a body that hangs in the kernel must not make
     /// the host hang with it.
-    pub(crate) async fn calls_end(&self, session_id: Option<&str>) -> bool {
+    pub(crate) async fn calls_end(&self, calls: Option<CallsOf<'_>>) -> bool {
         let over = async {
-            while self.calls.in_flight(session_id) > 0 {
+            while self.calls.in_flight(calls) > 0 {
                 tokio::time::sleep(std::time::Duration::from_millis(2)).await;
             }
         };

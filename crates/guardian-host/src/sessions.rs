@@ -13,6 +13,7 @@ use guardian_store::{
 use guardian_tools::{FailureCode, Look, Roots, SeenFile, ToolFailure};
 
 use crate::blocking::blocking;
+use crate::calls::CallsOf;
 use crate::control::ControlRuntime;
 use crate::error::{ErrorCode, HostError};
 use crate::host::Host;
@@ -349,12 +350,12 @@ impl Host {
         self.session(id.as_str()).await?;
         // Calls that another process runs could not be stopped from here.
         self.own_session(id.as_str()).await?;
-        self.stop_calls(id.as_str(), AbortReason::Session).await?;
+        self.stop_calls(CallsOf::Session(id.as_str())).await?;
         let deleted = id.clone();
         self.with_store(move |store| store.delete_session(&deleted))
             .await?;
         // A call that came in meanwhile stops at the missing row; what it started before ends here.
-        self.stop_calls(id.as_str(), AbortReason::Session).await?;
+        self.stop_calls(CallsOf::Session(id.as_str())).await?;
         self.end_jobs(Some(id.as_str())).await;
         self.forget_runtime(id.as_str());
         self.policies.forget(id.as_str());
@@ -437,7 +438,8 @@ impl Host {
             .await?;
         // Skipped before their calls are aborted: they end well.
         self.questions.skip_session(id.as_str());
-        self.stop_calls(id.as_str(), AbortReason::Turn).await?;
+        // The next turn may have begun already: its calls go on.
+        self.stop_calls(CallsOf::Turn(id.as_str(), turn_id)).await?;
         self.close_delegates(id.as_str(), None, DelegateEnd::Aborted)
             .await?;
         self.emit_session_change(id.as_str(), "turnEnded");
@@ -463,11 +465,24 @@ impl Host {
         Ok(())
     }
 
-    /// Denies the session's cards, aborts its calls and waits until they are over.
-    async fn stop_calls(&self, id: &str, reason: AbortReason) -> Result<(), HostError> {
-        self.queue.abort_session(id, reason);
-        self.calls.abort_session(id);
-        if self.calls_end(Some(id)).await {
+    /// Denies their cards, aborts the calls and waits until they are over.
+    async fn stop_calls(&self, calls: CallsOf<'_>) -> Result<(), HostError> {
+        match calls {
+            CallsOf::Session(id) => {
+                self.queue.abort_session(id, AbortReason::Session);
+            }
+            CallsOf::Turn(id, turn) => {
+                for posted in self.queue.pending(Some(id)) {
+                    let request = &posted.request;
+                    if request.turn_id.as_deref().is_none_or(|of| of == turn) {
+                        let call = &request.tool_call_id;
+                        self.queue.abort_call(id, call, AbortReason::Turn);
+                    }
+                }
+            }
+        }
+        self.calls.abort_of(calls);
+        if self.calls_end(Some(calls)).await {
             return Ok(());
         }
         Err(HostError::internal(

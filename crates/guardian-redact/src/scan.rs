@@ -67,12 +67,14 @@ enum Role {
 }
 
 const BITS: u32 = 16;
+/// Words of 64 bits that hold a bit for each hash.
+const FILTER: usize = 1 << (BITS - 6);
 
 /// The prepared search.
 #[derive(Debug)]
 pub(crate) struct Engine {
     /// One bit for each hash with which an anchor begins.
-    filter: Vec<u64>,
+    filter: Box<[u64; FILTER]>,
     /// Anchors by the hash of their beginning.
     buckets: HashMap<u32, Vec<Anchor>>,
     shapes: Vec<Shape>,
@@ -117,7 +119,7 @@ impl Engine {
             .map(|anchor| anchor.text.len())
             .max()
             .unwrap_or(3);
-        let mut filter = vec![0; 1 << (BITS - 6)];
+        let mut filter = Box::new([0; FILTER]);
         let mut buckets: HashMap<u32, Vec<Anchor>> = HashMap::new();
         for anchor in anchors {
             let hash = hash(three(&anchor.text));
@@ -171,20 +173,25 @@ impl Engine {
 
     /// The next place from `at`, before `end`, at which an anchor may begin, with its hash.
     fn next_candidate(&self, hay: &[u8], at: usize, end: usize) -> Option<(usize, u32)> {
-        let passes = |hash: u32| self.filter[(hash >> 6) as usize] >> (hash & 63) & 1 == 1;
         // Four bytes are loaded at once; the fourth does not count.
-        let places = hay.get(at..)?.array_windows::<4>();
         let mut next = at;
-        for four in places.take(end.saturating_sub(at)) {
+        while next < end
+            && let Some(four) = hay[next..].first_chunk::<4>()
+        {
             let hash = hash(u32::from_le_bytes(*four));
-            if passes(hash) {
+            if self.passes(hash) {
                 return Some((next, hash));
             }
             next += 1;
         }
         let last = hay.get(next..).filter(|_| next < end)?;
         let hash = hash(three(last.get(..3)?));
-        passes(hash).then_some((next, hash))
+        self.passes(hash).then_some((next, hash))
+    }
+
+    /// May an anchor begin with this hash?
+    fn passes(&self, hash: u32) -> bool {
+        self.filter[(hash >> 6) as usize % FILTER] >> (hash & 63) & 1 == 1
     }
 
     /// Looks at one place; false when it has to wait.

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use guardian_facts::FileId;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
@@ -223,8 +224,7 @@ fn named(directory: BorrowedFd<'_>, mode: Mode) -> Result<(OwnedFd, Option<OsStr
 pub(crate) fn fresh_name() -> OsString {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let seed = (std::process::id(), count, now.tv_sec, now.tv_nsec);
+    let seed = (std::process::id(), count, SystemTime::now());
     let hash = blake3::hash(format!("{seed:?}").as_bytes()).to_hex();
     OsString::from(format!("{PREFIX}{}{SUFFIX}", &hash[..16]))
 }

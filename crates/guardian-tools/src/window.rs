@@ -70,8 +70,10 @@ impl Window {
         let mut at = start.unwrap_or(bytes.len());
         // Where what was not copied yet begins.
         let mut piece = at;
+        let first = at;
+        let mut newlines = memchr::memchr_iter(b'\n', &bytes[first..]);
         while self.lines < limit && at < bytes.len() {
-            let newline = memchr::memchr(b'\n', &bytes[at..]).map(|length| at + length);
+            let newline = newlines.next().map(|length| first + length);
             let end = newline.unwrap_or(bytes.len());
             let is_crlf = newline.is_some() && end > at && bytes[end - 1] == b'\r';
             let line = &all[at..end - usize::from(is_crlf)];
@@ -256,7 +258,10 @@ fn line_counts(body: &[u8], encoding: Encoding) -> (usize, usize, u64) {
     let (newlines, crlf, ends) = match encoding.unit() {
         1 => (
             bytecount::count(body, b'\n'),
-            memchr::memmem::find_iter(body, b"\r\n").count(),
+            // One sign is looked for faster than two, and most files do not have it.
+            memchr::memchr(b'\r', body).map_or(0, |first| {
+                memchr::memmem::find_iter(&body[first..], b"\r\n").count()
+            }),
             body.last() == Some(&b'\n'),
         ),
         unit => {

@@ -10,6 +10,9 @@ use crate::arguments::ServeOptions;
 use crate::exit::ExitCode;
 use crate::places;
 
+/// Bytes of input that are read at once.
+const INPUT_BUFFER: usize = 64 * 1024;
+
 /// Serves until the client closes the input.
 pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode, HostError> {
     let config = HostConfig::at(places::find(options.data.data_dir.as_deref())?)?;
@@ -22,7 +25,9 @@ pub(crate) fn run(options: &ServeOptions) -> Result<ExitCode, HostError> {
     runtime.block_on(async {
         let host = Host::open(config, events).await?;
         let stop = asked_to_end()?;
-        Connection::serve(host, outbound, BufReader::new(std::io::stdin()), stop).await;
+        // Larger than the buffer of stdin itself, which is then passed by.
+        let input = BufReader::with_capacity(INPUT_BUFFER, std::io::stdin());
+        Connection::serve(host, outbound, input, stop).await;
         Ok::<_, HostError>(())
     })?;
     // The last answers are on their way: the process must not end before they are written.

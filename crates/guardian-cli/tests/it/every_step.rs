@@ -227,7 +227,10 @@ fn an_edit_whose_host_is_killed_is_made_or_not_made() {
 
 #[test]
 fn a_creation_whose_host_is_killed_is_made_or_not_made() {
-    check(Change::Create, &["mkdirat", "linkat", "fdatasync", "fsync"]);
+    check(
+        Change::Create,
+        &["mkdirat", "linkat", "fdatasync", "pwrite64"],
+    );
 }
 
 #[test]

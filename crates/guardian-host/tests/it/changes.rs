@@ -380,3 +380,18 @@ async fn a_call_that_ended_leaves_nothing_to_settle() {
     let lease = store.lease(&SessionId::new("s").unwrap()).unwrap();
     assert_eq!(store.pending_changes(&lease).unwrap(), []);
 }
+
+#[tokio::test]
+async fn an_abort_is_heard_before_the_call_is_worked_out() {
+    let fixture = ProjectFixture::new().unwrap();
+    fixture.write("a.txt", "one\n").unwrap();
+    let mut turn = Turn::begin(&fixture).await;
+    // Each of them would fail, and would count for the repair guard.
+    for _ in 0..3 {
+        let id = format!("{}-{}", turn.id, turn.calls + 1);
+        turn.host.abort_call("s", &id);
+        let aborted = turn.edit("a.txt", "missing", "x").await;
+        assert_eq!(aborted.error_code, Some(ErrorCode::ToolAborted));
+        assert_eq!(aborted.runtime, None);
+    }
+}
