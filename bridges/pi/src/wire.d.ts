@@ -570,7 +570,7 @@ export interface SessionRulesParams {
   /** The session. */
   sessionId: string;
   /** The rules, as a policy file has them; `null` removes them. They count at once and end with the session. */
-  rules?: string | null;
+  rules: string | null;
 }
 
 /** Result of `review.list`. */

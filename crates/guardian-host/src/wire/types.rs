@@ -794,7 +794,14 @@ pub struct SessionRulesParams {
     pub session_id: String,
     /// The rules, as a policy file has them; `null` removes them. They count at once and end with
     /// the session.
+    #[serde(deserialize_with = "Option::deserialize")]
+    #[schemars(schema_with = "text_or_null")]
     pub rules: Option<String>,
+}
+
+/// A member that must be there and may be `null`.
+fn text_or_null(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": ["string", "null"] })
 }
 
 /// Result of `policy.show`, `policy.reload` and `policy.setSessionRules`.
@@ -863,5 +870,28 @@ impl PolicyProblemView {
             message: problem.message.clone(),
             hint: problem.hint.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_rules_are_removed_by_null_and_not_by_a_misspelt_member() {
+        let read = |text: &str| serde_json::from_str::<SessionRulesParams>(text);
+        assert!(read(r#"{"sessionId":"s","policy":"version = 1"}"#).is_err());
+        assert!(
+            read(r#"{"sessionId":"s","rules":null}"#)
+                .unwrap()
+                .rules
+                .is_none()
+        );
+        assert!(
+            read(r#"{"sessionId":"s","rules":"version = 1"}"#)
+                .unwrap()
+                .rules
+                .is_some()
+        );
     }
 }
