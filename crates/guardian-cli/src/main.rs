@@ -10,6 +10,7 @@ mod inside_call;
 mod output;
 mod places;
 mod policy_errors;
+mod policy_notes;
 mod progress;
 mod terminal;
 mod transcripts;

@@ -8,8 +8,7 @@
 use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
-use guardian_host::review::shown;
-use guardian_redact::escape_invisible;
+use guardian_redact::{escape_invisible, one_line, one_line_of};
 use serde_json::Value;
 
 /// Style of an error's label.
@@ -37,7 +36,7 @@ fn write(out: &mut dyn Write, parts: &[Part<'_>], breaks: Breaks) -> std::io::Re
         let shown = match breaks {
             // CRLF is one line break.
             Breaks::Kept => escape_invisible(&text.replace("\r\n", "\n")).into_owned(),
-            Breaks::Shown => shown::one_line(text),
+            Breaks::Shown => one_line(text),
         };
         write!(out, "{style}{shown}{style:#}")?;
     }
@@ -169,7 +168,7 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) {
     // As they will be seen.
     let rows: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| row.iter().map(|cell| shown::one_line(cell)).collect())
+        .map(|row| row.iter().map(|cell| one_line(cell)).collect())
         .collect();
     let mut widths: Vec<usize> = headings.iter().map(|heading| heading.width()).collect();
     for row in &rows {
@@ -245,14 +244,10 @@ pub(crate) fn time(milliseconds: i64) -> String {
         .unwrap_or_default()
 }
 
-/// A text in one line, cut at a length.
-pub(crate) fn one_line(text: &str) -> String {
+/// A call in one line, cut at a length.
+pub(crate) fn call_line(text: &str) -> String {
     const LONGEST: usize = 160;
-    let mut line: String = text.chars().take(LONGEST).collect();
-    if text.chars().count() > LONGEST {
-        line.push('…');
-    }
-    shown::one_line(&line)
+    one_line_of(text, LONGEST)
 }
 
 #[cfg(test)]

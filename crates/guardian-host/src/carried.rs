@@ -1,8 +1,8 @@
 //! Secrets of one call in what is said about it: summary, reasons, facts (SPEC §14).
 
 use guardian_facts::{Facts, ToolCall};
+use guardian_redact::one_line;
 use guardian_redact::{CarriedSecrets, Redactor};
-use guardian_review::shown::one_line;
 use serde_json::Value;
 
 /// The secrets that stand in a call's arguments and in the words of its commands (where quotes are

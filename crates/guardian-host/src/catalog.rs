@@ -291,8 +291,8 @@ fn block(entries: &[Entry]) -> String {
          Load one with ToolSearch by its exact name, or several with words for what you need.\n",
     );
     for entry in entries.iter().take(BLOCK_LINES) {
-        let description = one_line(&entry.description, DESCRIPTION_CHARACTERS);
-        let name = one_line(&entry.name, DESCRIPTION_CHARACTERS);
+        let description = folded(&entry.description, DESCRIPTION_CHARACTERS);
+        let name = folded(&entry.name, DESCRIPTION_CHARACTERS);
         block.push_str(&format!("- {name}: {description}\n"));
     }
     if entries.len() > BLOCK_LINES {
@@ -301,7 +301,8 @@ fn block(entries: &[Entry]) -> String {
     block
 }
 
-fn one_line(text: &str, characters: usize) -> String {
+/// The words of a text in one line, cut between words.
+fn folded(text: &str, characters: usize) -> String {
     let flat: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|part| !part.is_empty())

@@ -486,6 +486,16 @@ impl Checker {
         &self.policy.layers
     }
 
+    /// A policy file of the repository that does not count for this workspace, as a path and as a
+    /// sentence.
+    #[must_use]
+    pub fn policy_passed_over(&self) -> Option<(PathBuf, String)> {
+        let workspace = self.caller.roots.workspace.as_deref()?;
+        let file = crate::policies::passed_over(workspace)?;
+        let sentence = crate::policies::passed_over_sentence(&file, workspace);
+        Some((file, sentence))
+    }
+
     /// The policy that checks are made by.
     #[must_use]
     pub fn policy(&self) -> &PolicyInForce {

@@ -12,8 +12,9 @@ use crate::judge::OverwriteState;
 pub struct Explanation {
     /// The decision as `guardian check` reports it.
     pub report: CheckReport,
-    /// The explanation as people read it.
-    pub text: String,
+    /// The explanation as people read it, line by line. A line may hold any character that the call
+    /// or a rule's file holds, line breaks included: whoever shows it escapes them.
+    pub lines: Vec<String>,
     /// The verdict in its versioned form; `None` where nothing was decided.
     pub verdict: Option<Value>,
     /// What was not understood, in the order of the text.
@@ -37,11 +38,9 @@ impl Checker {
     pub fn explain(&self, tool: &str, args: &Value) -> Explanation {
         let mut report = self.decide(tool, args);
         let refused = |report: CheckReport| Explanation {
-            text: format!(
-                "{tool}: {}\n  {}\n",
-                report.decision,
-                report.reasons.join("\n  ")
-            ),
+            lines: std::iter::once(format!("{tool}: {}", report.decision))
+                .chain(report.reasons.iter().map(|reason| format!("  {reason}")))
+                .collect(),
             report,
             verdict: None,
             unknowns: Vec::new(),
@@ -84,7 +83,7 @@ impl Checker {
         unknowns.dedup();
         Explanation {
             report,
-            text: policy.explain(&facts, &situation),
+            lines: policy.explain(&facts, &situation),
             verdict: serde_json::to_value(VerdictV1::from(&verdict)).ok(),
             unknowns,
         }

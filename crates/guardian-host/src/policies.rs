@@ -10,6 +10,7 @@ mod file;
 mod held;
 mod in_force;
 mod layers;
+mod passed_over;
 mod remember;
 mod session;
 mod show;
@@ -31,6 +32,7 @@ use crate::events::Event;
 use crate::host::{Host, store_error};
 use crate::judge::Judge;
 use crate::sessions::SessionInfo;
+use file::Owner;
 use held::{Change, Compiled, Held};
 use layers::{Inputs, LayerReader, PolicyPlaces};
 use session::{Recalled, session_layer};
@@ -38,6 +40,7 @@ use session::{Recalled, session_layer};
 pub use accept::{PolicyAcceptance, WaitingChange, WaitingPolicy};
 pub use in_force::PolicyInForce;
 pub use layers::{LayerState, PolicyLayer, PolicyProblem, hash_of};
+pub use passed_over::{passed_over, passed_over_sentence};
 pub use remember::{append_rule, write_policy_file};
 pub use show::PolicyReport;
 pub use text::{format_policy, rule_text};
@@ -136,7 +139,7 @@ impl Policies {
 
     /// A file named on the command line must load: it is what is being tried.
     fn check_named(&self, file: &Path, workspace: Option<&Path>) -> Result<(), HostError> {
-        let text = file::read_named(file)
+        let text = file::read_named(file, Owner::User)
             .map_err(|reason| invalid(format!("`{}`: {reason}", file.display())))?;
         let home = &self.reader.places.home;
         layers::check_text(&self.judge, Layer::User, file, &text, workspace, home)
@@ -323,12 +326,28 @@ pub fn check_managed_owner(file: &Path) -> Result<(), HostError> {
     })
 }
 
+/// Is there a policy file, or something that should be one or stands in its way?
+#[must_use]
+pub fn is_policy_file_there(layer: Layer, file: &Path) -> bool {
+    let watched = file::WatchedFile::new(file.to_owned(), owner_of(layer));
+    watched.look() != file::FileState::Missing
+}
+
+/// As which a file is read that is only looked at.
+fn owner_of(layer: Layer) -> Owner {
+    match layer {
+        Layer::Workspace => Owner::Repository,
+        // A draft of the administrator's need not be root's yet.
+        _ => Owner::User,
+    }
+}
+
 /// Reads a policy file as the host would: bounded, and never blocking on what is no file.
 ///
 /// # Errors
 /// `POLICY_INVALID` with the reason.
-pub fn read_policy_file(file: &Path) -> Result<String, HostError> {
-    file::read_named(file)
+pub fn read_policy_file(layer: Layer, file: &Path) -> Result<String, HostError> {
+    file::read_named(file, owner_of(layer))
         .map(|text| text.to_string())
         .map_err(|reason| invalid(format!("`{}`: {reason}", file.display())))
 }

@@ -546,13 +546,19 @@ impl Host {
         }
         let canonical = blocking(move || {
             let canonical = std::fs::canonicalize(path)?;
-            Ok::<_, std::io::Error>((canonical.is_dir(), canonical))
+            let passed_over = crate::policies::passed_over(&canonical);
+            Ok::<_, std::io::Error>((canonical.is_dir(), passed_over, canonical))
         })
         .await
         .map_err(|_| HostError::internal("the project directory could not be looked at"))?;
         let canonical = match canonical {
-            Ok((true, canonical)) => canonical,
-            Ok((false, _)) => return Err(refuse("is not a directory")),
+            Ok((true, passed_over, canonical)) => {
+                let sentence =
+                    |file: PathBuf| crate::policies::passed_over_sentence(&file, &canonical);
+                warnings.extend(passed_over.map(sentence));
+                canonical
+            }
+            Ok((false, ..)) => return Err(refuse("is not a directory")),
             Err(error) => return Err(refuse(&format!("cannot be used: {error}"))),
         };
         if canonical.parent().is_none() {

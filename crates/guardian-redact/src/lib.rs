@@ -40,7 +40,7 @@ mod swallow;
 mod value;
 
 pub use carried::CarriedSecrets;
-pub use escape::escape_invisible;
+pub use escape::{escape_invisible, one_line, one_line_of};
 pub use keys::is_secret_key;
 pub use preview::{Preview, PreviewLimits};
 pub use redactor::Redactor;

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use guardian_facts::{AccessKind, Scope, Sensitivity};
+use guardian_redact::one_line;
 use guardian_rules::AllowedDecision;
 use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::answer::word;
-use crate::shown::{lines, one_line};
+use crate::shown::lines;
 use crate::wire::risk;
 use crate::{ReviewRequest, ShownPath};
 

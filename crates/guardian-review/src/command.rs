@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use guardian_redact::one_line;
 use serde::Deserialize;
 
-use crate::shown::one_line;
 use crate::wire::RequestV1;
 use crate::{Answer, ReviewError, ReviewRequest, Reviewer, ReviewerKind};
 

@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in ["docs/guide.md", "src/generated/api.rs", "src/main.rs"] {
         let facts = writes(path);
         let situation = in_agent_mode("Write");
-        println!("{}", explain(&facts, &situation, &policy));
+        println!("{}", explain(&facts, &situation, &policy).join("\n"));
     }
 
     let verdict = evaluate(&writes("docs/guide.md"), &in_agent_mode("Write"), &policy);

@@ -12,15 +12,13 @@ use crate::policy::{Certainty, RuleEffect, Subject, effect_name};
 use crate::verdict::{Decision, Verdict};
 use crate::{Policy, Situation, evaluate, suggest};
 
-/// Explains the decision of a call.
+/// Explains the decision of a call, line by line. A line may hold any character that the call or a
+/// rule's file holds, line breaks included: whoever shows it escapes them.
 #[must_use]
-pub fn explain(facts: &Facts, situation: &Situation, policy: &Policy) -> String {
+pub fn explain(facts: &Facts, situation: &Situation, policy: &Policy) -> Vec<String> {
     let verdict = evaluate(facts, situation, policy);
-    let mut out = String::new();
-    let mut line = |text: String| {
-        out.push_str(&text);
-        out.push('\n');
-    };
+    let mut lines = Vec::new();
+    let mut line = |text: String| lines.push(text);
     line(format!(
         "{}: {}",
         facts.tool,
@@ -61,7 +59,7 @@ pub fn explain(facts: &Facts, situation: &Situation, policy: &Policy) -> String 
             line(format!("  {way}"));
         }
     }
-    out
+    lines
 }
 
 /// The documentation of a floor rule, as `guardian explain RULE` shows it.

@@ -10,6 +10,7 @@ use guardian_host::store::{
     AuditEvent, AuditFilter, AuditOrder, AuditRow, Head, SessionId, Store, Timestamp,
 };
 use guardian_host::{HostError, words};
+use guardian_redact::one_line_of;
 use serde_json::json;
 
 use crate::arguments::{AuditCommand, AuditOptions, AuditVerifyOptions};
@@ -297,8 +298,7 @@ fn cells(row: &AuditRow) -> Vec<String> {
     };
     // Names and summaries are the model's words: nothing of them moves a terminal's cursor.
     let shown = |text: Option<&String>, most: usize| -> String {
-        let text = guardian_host::review::shown::one_line(text.map_or("", String::as_str));
-        text.chars().take(most).collect()
+        one_line_of(text.map_or("", String::as_str), most)
     };
     vec![
         row.seq.to_string(),

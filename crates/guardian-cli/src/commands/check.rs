@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{CheckOptions, PlaceOptions, PresetOption};
 use crate::exit::ExitCode;
+use crate::policy_notes::PolicyNotes;
 use crate::{output, places};
 
 /// Checks one call, or many.
@@ -26,7 +27,9 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode, HostError> {
         Recording::On
     };
     let checker = checker(&options.place, None, audience, recording)?;
-    let code = run_with(&checker, options);
+    let notes = PolicyNotes::of(&checker);
+    notes.tell();
+    let code = run_with(&checker, &notes, options);
     if recording == Recording::Off {
         // The process ends here: a thousand patterns need not be given back one by one. With a
         // record the store ends in order.
@@ -35,15 +38,20 @@ pub(crate) fn run(options: &CheckOptions) -> Result<ExitCode, HostError> {
     code
 }
 
-fn run_with(checker: &Checker, options: &CheckOptions) -> Result<ExitCode, HostError> {
+fn run_with(
+    checker: &Checker,
+    notes: &PolicyNotes,
+    options: &CheckOptions,
+) -> Result<ExitCode, HostError> {
+    let json = options.json.json;
     match (&options.tool, &options.args, &options.bash, &options.batch) {
-        (_, _, _, Some(batch)) => check_batch(checker, batch),
-        (_, _, Some(command), None) => Ok(show(
-            &checker.check("Bash", &json!({ "command": command })),
-            options.json.json,
-        )),
+        (_, _, _, Some(batch)) => check_batch(checker, notes, batch),
+        (_, _, Some(command), None) => {
+            let report = checker.check("Bash", &json!({ "command": command }));
+            Ok(show(&report, notes, json))
+        }
         (Some(tool), Some(args), None, None) => match serde_json::from_str::<Value>(args) {
-            Ok(args) => Ok(show(&checker.check(tool, &args), options.json.json)),
+            Ok(args) => Ok(show(&checker.check(tool, &args), notes, json)),
             Err(error) => {
                 output::complain(&format!("the arguments are not JSON: {error}"));
                 Ok(ExitCode::Usage)
@@ -120,7 +128,11 @@ pub(super) fn open_input(file: &Path) -> Result<Box<dyn BufRead>, HostError> {
     Ok(Box::new(BufReader::new(opened)))
 }
 
-fn check_batch(checker: &Checker, batch: &Path) -> Result<ExitCode, HostError> {
+fn check_batch(
+    checker: &Checker,
+    notes: &PolicyNotes,
+    batch: &Path,
+) -> Result<ExitCode, HostError> {
     let input = open_input(batch)?;
     let mut code = ExitCode::Done;
     for (number, line) in input.lines().enumerate() {
@@ -133,6 +145,7 @@ fn check_batch(checker: &Checker, batch: &Path) -> Result<ExitCode, HostError> {
                 let tool = call.get("tool").and_then(Value::as_str).unwrap_or_default();
                 let args = call.get("args").cloned().unwrap_or(Value::Null);
                 let mut answer = checker.check(tool, &args).to_value();
+                notes.put_into(&mut answer);
                 if let (Value::Object(answer), Some(id)) = (&mut answer, call.get("id")) {
                     answer.shift_insert(0, "id".to_owned(), id.clone());
                 }
@@ -152,9 +165,11 @@ fn check_batch(checker: &Checker, batch: &Path) -> Result<ExitCode, HostError> {
     Ok(code)
 }
 
-fn show(report: &CheckReport, json: bool) -> ExitCode {
+fn show(report: &CheckReport, notes: &PolicyNotes, json: bool) -> ExitCode {
     if json {
-        output::json(&report.to_value());
+        let mut value = report.to_value();
+        notes.put_into(&mut value);
+        output::json(&value);
     } else {
         output::line(&format!("{}: {}", report.decision, report.summary));
         for reason in &report.reasons {

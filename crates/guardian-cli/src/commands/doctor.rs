@@ -1,6 +1,11 @@
 //! `guardian doctor`: is everything guardian needs in place on this machine?
 
-use guardian_host::policies::{check_managed_owner, check_policy_text, read_policy_file};
+use std::path::Path;
+
+use guardian_host::policies::{
+    check_managed_owner, check_policy_text, is_policy_file_there, passed_over,
+    passed_over_sentence, read_policy_file,
+};
 use guardian_host::rules::Layer;
 use guardian_host::store::{SandboxSetting, Store};
 use guardian_host::{
@@ -23,12 +28,13 @@ struct Finding {
 /// Looks, and says what is wrong and what to do.
 pub(crate) fn run(options: &StoreOptions) -> Result<ExitCode, HostError> {
     let places = places::find(options.data.data_dir.as_deref())?;
+    let workspace = std::env::current_dir().ok();
     let commands = CommandSupport::look(&commands_config(&places), stored_sandbox(&places));
     let findings = [
         data_directory(&places),
         record(&places),
         configuration(&places),
-        policy(&places),
+        policy(&places, workspace.as_deref()),
         shell(),
         supervisor(&commands),
         sandbox(&commands),
@@ -106,31 +112,37 @@ fn record(places: &Places) -> Finding {
     }
 }
 
-/// The user's and the administrator's policy file, as a start would find them.
-fn policy(places: &Places) -> Finding {
+/// The policy files that would count in the current directory, as a start would find them.
+fn policy(places: &Places, workspace: Option<&Path>) -> Finding {
     let what = "policy";
     let user = places.config_dir.join("policy.toml");
     let mut texts = Vec::new();
     let mut ok = true;
-    for (layer, file) in [
-        (Layer::User, &user),
-        (Layer::Managed, &places.managed_policy),
-    ] {
-        if file.symlink_metadata().is_err() {
+    let of_workspace = workspace.map(|workspace| workspace.join(".guardian/policy.toml"));
+    let files = [
+        (Layer::User, Some(&user)),
+        (Layer::Managed, Some(&places.managed_policy)),
+        (Layer::Workspace, of_workspace.as_ref()),
+    ];
+    for (layer, file) in files {
+        let Some(file) = file.filter(|file| is_policy_file_there(layer, file)) else {
             continue;
-        }
+        };
         let owned = match layer {
             Layer::Managed => check_managed_owner(file),
             _ => Ok(()),
         };
-        let problem = match owned.and_then(|()| read_policy_file(file)) {
-            Ok(text) => check_policy_text(layer, file, &text, None, &places.home)
+        let problem = match owned.and_then(|()| read_policy_file(layer, file)) {
+            Ok(text) => check_policy_text(layer, file, &text, workspace, &places.home)
                 .err()
                 .map(|errors| errors.to_string()),
             Err(error) => Some(error.to_string()),
         };
         ok &= problem.is_none();
         texts.push(problem.unwrap_or_else(|| file.display().to_string()));
+    }
+    if let Some((workspace, file)) = workspace.and_then(|at| Some((at, passed_over(at)?))) {
+        texts.push(passed_over_sentence(&file, workspace));
     }
     if texts.is_empty() {
         texts.push(format!("no {}: the built-in rules hold", user.display()));
@@ -273,11 +285,11 @@ mod tests {
             home: at("home"),
             executables: Vec::new(),
         };
-        assert!(policy(&places).ok, "no file at all");
+        assert!(policy(&places, None).ok, "no file at all");
         std::fs::write(&places.managed_policy, "version = 1\n").unwrap();
         let everybody = std::fs::Permissions::from_mode(0o666);
         std::fs::set_permissions(&places.managed_policy, everybody).unwrap();
-        let found = policy(&places);
+        let found = policy(&places, None);
         assert!(
             !found.ok && found.text.contains("chmod go-w"),
             "{}",

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use guardian_host::{
     EventSink, Host, HostConfig, HostError, NewSession, NoEvents, ToolOutcome, ToolRequest,
 };
+use guardian_redact::one_line;
 use serde_json::Value;
 
 use crate::arguments::ExecOptions;
@@ -97,15 +98,22 @@ fn show(outcome: &ToolOutcome, json: bool) {
     if content.get("stdout").is_some() {
         output::result(Stream::Stdout, text("stdout"));
         output::result(Stream::Stderr, text("stderr"));
+        if !outcome.ok {
+            // A command that failed may have printed nothing itself.
+            output::complain(&text("error"));
+        }
     } else if outcome.ok && content.get("content").is_some_and(Value::is_string) {
         output::result(Stream::Stdout, text("content"));
     } else if outcome.ok {
         output::json_pretty(content);
-    } else {
-        output::complain(&text("error"));
+    } else if outcome.denied {
+        // A rule's reason is the text of a file, which may be the repository's.
+        output::complain(&one_line(text("error")));
         if text("cause") == "reviewer_required" {
             output::notice("run it on a terminal to be asked, or with --yes-once to allow it now");
         }
+    } else {
+        output::complain(&text("error"));
     }
 }
 

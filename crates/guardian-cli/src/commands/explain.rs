@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use guardian_host::HostError;
 use guardian_host::check::Checker;
-use guardian_host::explain::Explanation;
 use guardian_host::rules::{explain_floor_rule, floor_rules};
 use serde_json::{Value, json};
 
@@ -13,14 +12,15 @@ use crate::arguments::ExplainOptions;
 use crate::exit::ExitCode;
 use crate::output;
 use crate::policy_errors::{Mark, marked};
+use crate::policy_notes::PolicyNotes;
 
 /// Explains a call or a rule.
 pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, HostError> {
     match (&options.subject, &options.args, &options.bash) {
         (None, None, Some(command)) => {
             let checker = checker_for(&options.place, None)?;
-            let explanation = checker.explain("Bash", &json!({ "command": command }));
-            show(&explanation, Some(command), options.json.json);
+            let args = json!({ "command": command });
+            show(&checker, "Bash", &args, options.json.json);
             Ok(ExitCode::Done)
         }
         (Some(tool), Some(args), None) => {
@@ -32,8 +32,7 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, HostError> {
                 }
             };
             let checker = checker_for(&options.place, None)?;
-            let command = args.get("command").and_then(Value::as_str);
-            show(&checker.explain(tool, &args), command, options.json.json);
+            show(&checker, tool, &args, options.json.json);
             Ok(ExitCode::Done)
         }
         (Some(rule), None, None) => explain_rule(rule, options),
@@ -44,9 +43,14 @@ pub(crate) fn run(options: &ExplainOptions) -> Result<ExitCode, HostError> {
     }
 }
 
-fn show(explanation: &Explanation, command: Option<&str>, json: bool) {
+fn show(checker: &Checker, tool: &str, args: &Value, json: bool) {
+    let notes = PolicyNotes::of(checker);
+    notes.tell();
+    let explanation = checker.explain(tool, args);
+    let command = args.get("command").and_then(Value::as_str);
     if json {
         let mut value = explanation.report.to_value();
+        notes.put_into(&mut value);
         value["verdict"] = explanation.verdict.clone().unwrap_or_default();
         value["facts"] = explanation.report.facts.clone().unwrap_or_default();
         value["unknown"] = explanation
@@ -64,7 +68,9 @@ fn show(explanation: &Explanation, command: Option<&str>, json: bool) {
         output::json(&value);
         return;
     }
-    output::text(&explanation.text);
+    for line in &explanation.lines {
+        output::line(line);
+    }
     let marks: Vec<Mark> = explanation
         .unknowns
         .iter()
@@ -94,6 +100,7 @@ fn explain_rule(id: &str, options: &ExplainOptions) -> Result<ExitCode, HostErro
         return Ok(ExitCode::Done);
     }
     let checker = checker_for(&options.place, None)?;
+    PolicyNotes::of(&checker).tell();
     let found = rules_named(&checker, id);
     if found.is_empty() {
         let message = format!(

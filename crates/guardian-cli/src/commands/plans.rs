@@ -2,12 +2,16 @@
 
 use guardian_host::HostError;
 use guardian_host::store::{ExecutionStatus, Proposal, ProposalStatus, SessionId};
+use guardian_redact::one_line_of;
 use serde_json::json;
 
 use crate::arguments::PlansOptions;
 use crate::exit::ExitCode;
 use crate::output::{self, time};
 use crate::places;
+
+/// Longest title that is shown, in characters.
+const LONGEST_TITLE: usize = 80;
 
 /// Lists the proposals.
 pub(crate) fn run(options: &PlansOptions) -> Result<ExitCode, HostError> {
@@ -74,19 +78,11 @@ pub(crate) fn run(options: &PlansOptions) -> Result<ExitCode, HostError> {
                 execution.unwrap_or(state(one)).to_owned(),
                 time(one.created_at.0),
                 one.artifact.relative_path.clone(),
-                one_line(&one.title),
+                one_line_of(&one.title, LONGEST_TITLE),
             ]
         })
         .collect();
     let headings = ["SESSION", "KIND", "STATE", "PROPOSED", "FILE", "TITLE"];
     output::table(&headings, &rows);
     Ok(ExitCode::Done)
-}
-
-/// The model's words must not move the cursor or begin a line of their own.
-fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(80)
-        .collect()
 }

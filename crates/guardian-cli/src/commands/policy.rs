@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use guardian_host::HostError;
 use guardian_host::policies::{
-    LayerState, PolicyLayer, check_policy_text, format_policy, not_utf8, read_policy_file,
-    write_policy_file,
+    LayerState, PolicyLayer, check_policy_text, format_policy, is_policy_file_there, not_utf8,
+    read_policy_file, write_policy_file,
 };
 use guardian_host::rules::{Layer, PolicyErrors};
 use serde_json::{Value, json};
@@ -17,6 +17,7 @@ use crate::arguments::{
     PolicyShowOptions, PolicyTestOptions,
 };
 use crate::exit::ExitCode;
+use crate::policy_notes::{PolicyNotes, problem_values};
 use crate::{output, places, policy_errors};
 
 /// Runs one of the subcommands.
@@ -63,7 +64,7 @@ fn workspace(options: &PolicyFileOptions) -> Result<PathBuf, HostError> {
 fn errors_of(options: &PolicyFileOptions) -> Result<(PathBuf, Option<PolicyErrors>), HostError> {
     let places = places::find(options.place.data.data_dir.as_deref())?;
     let (file, layer) = meant(options)?;
-    let text = match read_policy_file(&file) {
+    let text = match read_policy_file(layer, &file) {
         Ok(text) => text,
         Err(error) => {
             return match not_utf8(&file) {
@@ -80,7 +81,7 @@ fn errors_of(options: &PolicyFileOptions) -> Result<(PathBuf, Option<PolicyError
 /// Says that there is no file yet, where none was named and none is there.
 fn says_absent(options: &PolicyFileOptions) -> Result<bool, HostError> {
     let (file, layer) = meant(options)?;
-    if options.named().is_some() || file.symlink_metadata().is_ok() {
+    if options.named().is_some() || is_policy_file_there(layer, &file) {
         return Ok(false);
     }
     if options.json.json {
@@ -142,8 +143,11 @@ fn test(options: &PolicyTestOptions) -> Result<ExitCode, HostError> {
     }
     let mut failed = 0;
     let mut passed = 0;
+    let mut notes = PolicyNotes::default();
     if let Some(cases) = &options.cases {
         let checker = checker_for(&options.file.place, Some(file.clone()))?;
+        notes = PolicyNotes::of(&checker);
+        notes.tell();
         let text = super::check::open_input(cases)?;
         for (number, line) in text.lines().enumerate() {
             let line = line.map_err(HostError::internal)?;
@@ -166,7 +170,9 @@ fn test(options: &PolicyTestOptions) -> Result<ExitCode, HostError> {
         }
     }
     if options.file.json.json {
-        output::json(&json!({ "file": file, "passed": passed, "failed": failed }));
+        let mut value = json!({ "file": file, "passed": passed, "failed": failed });
+        notes.put_into(&mut value);
+        output::json(&value);
     } else {
         output::line(&format!(
             "{}: examples hold; {passed} cases right, {failed} wrong",
@@ -257,7 +263,8 @@ fn format(options: &PolicyFmtOptions) -> Result<ExitCode, HostError> {
         return Ok(ExitCode::Done);
     }
     let (file, errors) = errors_of(&options.file)?;
-    let formatted = read_policy_file(&file)
+    let (_, layer) = meant(&options.file)?;
+    let formatted = read_policy_file(layer, &file)
         .and_then(|text| format_policy(&text).map(|formatted| (formatted != text, formatted)));
     let (changed, formatted) = match (formatted, &errors) {
         (Ok(formatted), _) => formatted,
@@ -306,9 +313,11 @@ fn show(options: &PolicyShowOptions) -> Result<ExitCode, HostError> {
     let layers = checker.policy_layers();
     let policy = checker.policy();
     let current = policy.current();
+    let passed_over = checker.policy_passed_over();
     if options.json.json {
         let layers: Vec<Value> = layers.iter().map(layer_value).collect();
         output::json(&json!({
+            "passedOver": passed_over.map(|(file, _)| file),
             "version": policy.version(),
             "preset": current.preset().name(),
             "rules": current.rule_count(),
@@ -345,6 +354,9 @@ fn show(options: &PolicyShowOptions) -> Result<ExitCode, HostError> {
             output::line("");
         }
     }
+    if let Some((_, sentence)) = passed_over {
+        output::line(&sentence);
+    }
     if !current.ignored_allow_rules().is_empty() {
         output::line(&format!(
             "rules of the workspace that do not count before `guardian trust`: {}",
@@ -355,18 +367,6 @@ fn show(options: &PolicyShowOptions) -> Result<ExitCode, HostError> {
 }
 
 fn layer_value(layer: &PolicyLayer) -> Value {
-    let problems: Vec<Value> = layer
-        .problems
-        .iter()
-        .map(|problem| {
-            json!({
-                "line": problem.line,
-                "column": problem.column,
-                "message": problem.message,
-                "hint": problem.hint,
-            })
-        })
-        .collect();
     json!({
         "layer": layer.layer.name(),
         "file": layer.file,
@@ -374,6 +374,6 @@ fn layer_value(layer: &PolicyLayer) -> Value {
         "hash": layer.hash,
         "trusted": layer.is_trusted(),
         "text": layer.text.as_deref(),
-        "problems": problems,
+        "problems": problem_values(layer),
     })
 }

@@ -15,6 +15,7 @@ use crate::arguments::PolicySuggestOptions;
 use crate::exit::ExitCode;
 use crate::output;
 use crate::places;
+use crate::policy_notes::PolicyNotes;
 
 /// Calls of one rule that are listed.
 const LISTED: usize = 8;
@@ -28,6 +29,7 @@ pub(crate) fn run(options: &PolicySuggestOptions) -> Result<ExitCode, HostError>
     let mut proposals = Proposals::default();
     let mut prompts = 0;
     let mut unusable = 0;
+    let mut notes = PolicyNotes::default();
     let mut filter = AuditFilter {
         event: Some(AuditEvent::Call),
         limit: 1000,
@@ -62,7 +64,18 @@ pub(crate) fn run(options: &PolicySuggestOptions) -> Result<ExitCode, HostError>
             if !checkers.contains_key(workspace) {
                 let mut place = options.place.clone();
                 place.workspace = Some(workspace.clone());
-                checkers.insert(workspace.clone(), checker_for(&place, None).ok());
+                let checker = match checker_for(&place, None) {
+                    Ok(checker) => {
+                        notes.add(&checker);
+                        Some(checker)
+                    }
+                    Err(error) => {
+                        let at = workspace.display();
+                        output::notice(&format!("calls in `{at}` are left out: {error}"));
+                        None
+                    }
+                };
+                checkers.insert(workspace.clone(), checker);
             }
             match checkers.get(workspace) {
                 Some(Some(checker)) if refused => proposals.refuse(checker, tool, args),
@@ -76,9 +89,12 @@ pub(crate) fn run(options: &PolicySuggestOptions) -> Result<ExitCode, HostError>
         }
     }
     let best = proposals.best(options.limit);
+    notes.tell();
     if options.json.json {
         for proposal in &best {
-            output::json(&value(proposal));
+            let mut value = value(proposal);
+            notes.put_into(&mut value);
+            output::json(&value);
         }
         return Ok(ExitCode::Done);
     }
@@ -116,7 +132,7 @@ fn print(best: &[Proposal], prompts: usize) {
             proposal.prompts, proposal.suggestion.sentence
         ));
         for (call, count) in proposal.calls.iter().take(LISTED) {
-            output::line(&format!("#   {count} × {}", output::one_line(call)));
+            output::line(&format!("#   {count} × {}", output::call_line(call)));
         }
         if proposal.calls.len() > LISTED {
             output::line(&format!("#   and {} more", proposal.calls.len() - LISTED));

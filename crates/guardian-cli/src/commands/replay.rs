@@ -14,6 +14,7 @@ use super::replay_unread::{Gap, Gaps};
 use crate::arguments::{PlaceOptions, ReplayOptions};
 use crate::exit::ExitCode;
 use crate::output;
+use crate::policy_notes::PolicyNotes;
 use crate::progress::Progress;
 use crate::transcripts::{RecordedCall, TranscriptReader};
 
@@ -43,6 +44,7 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<ExitCode, HostError> {
         replay.transcript(file, &mut progress)?;
     }
     drop(progress);
+    replay.notes.tell();
     if options.json.json {
         output::json(&replay.value());
     } else {
@@ -126,6 +128,7 @@ struct Judges {
 struct Replay<'o> {
     options: &'o ReplayOptions,
     judges: HashMap<PathBuf, Judges>,
+    notes: PolicyNotes,
     transcripts: usize,
     gaps: Gaps,
     /// Sessions whose directory is not on this machine.
@@ -142,6 +145,7 @@ impl<'o> Replay<'o> {
         Self {
             options,
             judges: HashMap::new(),
+            notes: PolicyNotes::default(),
             transcripts: 0,
             gaps,
             moved: 0,
@@ -213,6 +217,9 @@ impl<'o> Replay<'o> {
         }
         if !self.judges.contains_key(&workspace) {
             let judges = self.judges_for(&workspace)?;
+            for checker in std::iter::once(&judges.first).chain(&judges.second) {
+                self.notes.add(checker);
+            }
             self.judges.insert(workspace.clone(), judges);
         }
         let Some(judges) = self.judges.get(&workspace) else {
@@ -318,7 +325,7 @@ impl<'o> Replay<'o> {
             .tools
             .iter()
             .map(|(tool, (first, second))| {
-                let mut row = vec![output::one_line(tool), first.calls().to_string()];
+                let mut row = vec![output::call_line(tool), first.calls().to_string()];
                 let mut tallies = vec![first];
                 if self.compares() {
                     tallies.push(second);
@@ -343,7 +350,7 @@ impl<'o> Replay<'o> {
             for ((tool, call, before, after, by), count) in lines.iter().take(limit) {
                 output::line(&format!(
                     "  {count} × {before} → {after}  {tool} {}  ({by})",
-                    output::one_line(call)
+                    output::call_line(call)
                 ));
             }
             more(lines.len(), limit);
@@ -354,7 +361,7 @@ impl<'o> Replay<'o> {
             for ((decision, tool, call, by), count) in lines.iter().take(limit) {
                 output::line(&format!(
                     "  {count} × {decision}  {tool} {}  ({by})",
-                    output::one_line(call)
+                    output::call_line(call)
                 ));
             }
             more(lines.len(), limit);
@@ -398,6 +405,7 @@ impl<'o> Replay<'o> {
                 })
                 .collect();
         }
+        self.notes.put_into(&mut value);
         value
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(options: &TrustOptions) -> Result<ExitCode, HostError> {
         }
         return Ok(ExitCode::Done);
     }
-    let text = read_policy_file(&file)?;
+    let text = read_policy_file(Layer::Workspace, &file)?;
     if let Err(errors) = check_policy_text(
         Layer::Workspace,
         &file,

@@ -159,3 +159,19 @@ fn a_change_of_exec_is_listed_and_taken_back() {
     run(&world, &["exec", "Read", r#"{"path": "a.txt"}"#]);
     assert!(!text(&run(&world, &["sessions"])).contains("guardian exec Read"));
 }
+
+#[test]
+fn a_command_that_fails_without_a_word_is_told_of() {
+    let world = World::new();
+    for (command, sentence) in [
+        ("exit 3", "error: the command ended with exit code 3"),
+        ("kill -9 $$", "error: the command was ended by SIGKILL"),
+        ("sleep 30", "error: the command did not end in time"),
+    ] {
+        let args = serde_json::json!({ "command": command, "timeout": 1 }).to_string();
+        let output = run(&world, &["exec", "Bash", &args, "--yes-once"]);
+        assert_eq!(output.status.code(), Some(12), "{command}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(sentence), "{command}: {said}");
+    }
+}

@@ -45,6 +45,13 @@ impl World {
         std::fs::write(directory.join("config.toml"), text).unwrap();
     }
 
+    /// Entries of the user's for programs.
+    pub(crate) fn write_entries(&self, text: &str) {
+        let directory = self.home.join(".config/guardian/commands");
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("own.toml"), text).unwrap();
+    }
+
     /// The `guardian` executable with a scrubbed environment.
     pub(crate) fn guardian(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_guardian"));

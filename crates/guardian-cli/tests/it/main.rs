@@ -5,6 +5,7 @@
     reason = "a test panics with what went wrong"
 )]
 
+mod answering;
 mod audit;
 mod confinement;
 mod crash;

@@ -4,31 +4,37 @@ use std::fmt::Write as _;
 
 use crate::host_process::World;
 
-struct Shell {
-    world: World,
+pub(crate) struct Shell {
+    pub(crate) world: World,
 }
 
 impl Shell {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let world = World::new();
         std::fs::create_dir_all(world.home.join(".config/guardian")).unwrap();
         std::fs::create_dir_all(world.workspace.join(".guardian")).unwrap();
         Self { world }
     }
 
-    fn user(&self, text: &str) {
+    pub(crate) fn user(&self, text: &str) {
         std::fs::write(self.world.home.join(".config/guardian/policy.toml"), text).unwrap();
     }
 
-    fn workspace(&self, text: &str) {
+    pub(crate) fn workspace(&self, text: &str) {
         std::fs::write(self.world.workspace.join(".guardian/policy.toml"), text).unwrap();
     }
 
     /// Exit code and output, with the places of this run by their names.
-    fn run(&self, arguments: &[&str]) -> String {
+    pub(crate) fn run(&self, arguments: &[&str]) -> String {
+        self.run_in("", arguments)
+    }
+
+    /// The same, in a directory of the workspace.
+    pub(crate) fn run_in(&self, directory: &str, arguments: &[&str]) -> String {
         let out = self
             .world
             .guardian()
+            .current_dir(self.world.workspace.join(directory))
             .args(arguments)
             .stdin(std::process::Stdio::null())
             .output()

@@ -117,14 +117,34 @@ fn every_case_of_the_page_is_right() {
 fn the_configuration_of_the_page_loads() {
     let page = page("configuration.md");
     let files = blocks(&page, "toml");
-    assert!(!files.is_empty(), "the page has a file");
-    for file in files {
-        let world = World::new();
-        world.write_config(file);
-        let (_, said) = run(&world, &arguments(&["doctor"]));
-        assert!(
-            said.contains("ok configuration"),
-            "the configuration loads: {said}"
-        );
+    let [config, entries] = files[..] else {
+        panic!("a configuration, and entries for a program: {files:?}");
+    };
+    let world = World::new();
+    world.write_config(config);
+    let (_, said) = run(&world, &arguments(&["doctor"]));
+    assert!(
+        said.contains("ok configuration"),
+        "the configuration loads: {said}"
+    );
+    // What the page says that these entries do.
+    let world = World::new();
+    world.write_entries(entries);
+    for (command, expect) in [
+        ("ours list -v", "allow"),
+        ("ours list -o x", "writes x"),
+        ("ours drop", "unknown program"),
+        ("ours list --force", "unknown program"),
+    ] {
+        let words = [
+            "check",
+            "--no-audit",
+            "--preset",
+            "balanced",
+            "--bash",
+            command,
+        ];
+        let (_, said) = run(&world, &arguments(&words));
+        assert!(said.contains(expect), "{command}: {said}");
     }
 }

@@ -160,16 +160,20 @@ fn absence(path: &Path) -> FileState {
     FileState::Missing
 }
 
-/// Reads a file that was named on the command line, once.
+/// Reads a file that was named on the command line, once; a repository's as the host does.
 ///
 /// # Errors
 /// Why it cannot be used.
-pub(super) fn read_named(path: &Path) -> Result<Arc<str>, String> {
-    match read(path, Owner::User)? {
-        None => Err("there is no such file".to_owned()),
+pub(super) fn read_named(path: &Path, owner: Owner) -> Result<Arc<str>, String> {
+    let absent = "there is no such file".to_owned();
+    match read(path, owner)? {
         Some((_, FileState::Text(text))) => Ok(text),
         Some((_, FileState::Unreadable(reason))) => Err(reason),
-        Some((_, FileState::Missing)) => Err("there is no such file".to_owned()),
+        Some((_, FileState::Missing)) => Err(absent),
+        None => match absence(path) {
+            FileState::Unreadable(reason) => Err(reason),
+            _ => Err(absent),
+        },
     }
 }
 

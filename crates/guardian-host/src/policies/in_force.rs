@@ -119,9 +119,9 @@ impl PolicyInForce {
         changed_commands(facts, &situation, &self.current)
     }
 
-    /// Why the call is decided as it is, as text; by the policy that is strictest about it.
+    /// Why the call is decided as it is, line by line; by the policy that is strictest about it.
     #[must_use]
-    pub fn explain(&self, facts: &Facts, situation: &Situation) -> String {
+    pub fn explain(&self, facts: &Facts, situation: &Situation) -> Vec<String> {
         let mut strictest: Option<(Decision, &Policy)> = None;
         for policy in self.all() {
             let decision = evaluate(facts, &accepting(situation, policy), policy).decision;

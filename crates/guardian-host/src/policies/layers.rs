@@ -283,7 +283,7 @@ impl LayerReader {
                 line: None,
                 column: None,
                 message: reason.clone(),
-                hint: "the last version that loaded stays in force".to_owned(),
+                hint: String::new(),
             }),
             FileState::Text(text) => {
                 let good = GoodText {
@@ -322,7 +322,16 @@ impl LayerReader {
                 found.text = Some(text);
             }
         }
-        for problem in &found.problems {
+        for problem in &mut found.problems {
+            if problem.hint.is_empty() {
+                problem.hint = match found.state {
+                    LayerState::LastGood => {
+                        "until it can be read, the last version that loaded stays in force"
+                    }
+                    _ => "until it can be read, or is gone, everything is asked about",
+                }
+                .to_owned();
+            }
             tracing::warn!(problem = problem.sentence(), "a policy file does not load");
         }
         found

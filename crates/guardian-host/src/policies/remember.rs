@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use guardian_redact::one_line_of;
 use guardian_review::Decider;
 use guardian_rules::{Layer, Suggestion};
 use guardian_store::{AuditEntry, AuditEvent, Durability};
@@ -46,7 +47,7 @@ pub fn append_rule(text: &str, table: &str, comment: &str) -> Result<String, Str
         .filter(|tables| tables.len() == 1)
         .and_then(|tables| tables.get(0))
         .ok_or_else(|| format!("`{key}` is not a list of tables"))?;
-    let comment = comment_line(comment);
+    let comment = one_line_of(comment, COMMENT_MAX);
     let body = match document.get(key) {
         None => push_table(body, table, &comment),
         Some(Item::ArrayOfTables(tables)) => {
@@ -173,20 +174,6 @@ fn is_same_command(one: &dyn TableLike, other: &dyn TableLike) -> bool {
             |table: &dyn TableLike| table.get(name).and_then(Item::as_str).map(str::to_owned);
         text(one).is_some() && text(one) == text(other)
     })
-}
-
-/// A call in one line that cannot end the comment or be shown as something else.
-fn comment_line(text: &str) -> String {
-    let is_bidi = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}');
-    let clean: String = text
-        .chars()
-        .map(|c| if c.is_control() || is_bidi(c) { ' ' } else { c })
-        .collect();
-    let mut line: String = clean.chars().take(COMMENT_MAX).collect();
-    if clean.chars().count() > COMMENT_MAX {
-        line.push('…');
-    }
-    line.trim_end().to_owned()
 }
 
 impl Policies {

@@ -6,7 +6,7 @@ use guardian_rules::{Preset, Trust};
 use guardian_store::{AuditEntry, AuditEvent, Durability, SessionId};
 use serde_json::json;
 
-use super::{Policies, PolicyLayer};
+use super::{LayerState, Policies, PolicyLayer, PolicyProblem};
 use crate::blocking::blocking;
 use crate::error::HostError;
 use crate::events::Event;
@@ -56,6 +56,24 @@ impl Policies {
 }
 
 impl PolicyLayer {
+    /// For people: that the file does not load, why, and what answers in its place. `None` where
+    /// the file itself does, or where there is none.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let name = self.layer.name();
+        let instead = match self.state {
+            LayerState::Absent | LayerState::InForce => return None,
+            LayerState::LastGood => "its last good version is in force",
+            LayerState::Unreadable => "everything is asked about",
+        };
+        let why: Vec<String> = self.problems.iter().map(PolicyProblem::sentence).collect();
+        let why = match why.is_empty() {
+            true => self.file.display().to_string(),
+            false => why.join("; "),
+        };
+        Some(format!("the {name} policy does not load; {instead}: {why}"))
+    }
+
     /// May it loosen?
     #[must_use]
     pub fn is_trusted(&self) -> bool {

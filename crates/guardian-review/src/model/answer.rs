@@ -1,10 +1,10 @@
 //! What the model must say, and what it is taken to mean.
 
+use guardian_redact::one_line;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Answer;
-use crate::shown::one_line;
 
 /// Longest rationale that is passed on, in characters.
 const RATIONALE: usize = 600;
