@@ -24,6 +24,7 @@ pub mod extract;
 pub mod facts;
 pub mod facts_v1;
 pub mod input;
+pub mod opacity;
 pub mod path;
 pub mod probe;
 pub mod shell;

@@ -4,6 +4,7 @@
 use super::scan::{Scanned, behind, is_uncertain};
 use super::schema::{Entry, Mark, OperandPattern, Role, Times};
 use crate::command::{Assignment, Invocation, Judgement, Nested, PathUse, Stdin, Word, WordPart};
+use crate::opacity;
 use crate::{AccessDetail, AccessKind, Effect, Effects};
 
 impl Judgement {
@@ -45,7 +46,7 @@ impl Judgement {
         let runs = [
             (
                 Effect::RunsProjectCode,
-                "project-code",
+                opacity::PROJECT_CODE,
                 "runs code of the project",
             ),
             (

@@ -7,6 +7,7 @@
 use super::scan::Scanned;
 use super::schema::Entry;
 use crate::command::{Invocation, Judgement, Word};
+use crate::opacity;
 use crate::{AccessDetail, AccessKind, Effect};
 
 /// Adds what the program and the operands of an `awk` command line do.
@@ -41,7 +42,7 @@ pub(crate) fn judge(
                 }
             }
             Some(Err(reason)) => {
-                judgement.make_opaque("awk-program", format!("the program {reason}"));
+                judgement.make_opaque(opacity::AWK_PROGRAM, format!("the program {reason}"));
             }
             None => judgement.make_opaque(
                 "unknown-script",

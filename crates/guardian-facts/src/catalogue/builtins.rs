@@ -5,6 +5,7 @@ use super::scan::Scanned;
 use super::schema::Entry;
 use crate::Effect;
 use crate::command::{Invocation, Judgement, Nested, Word, WordPart};
+use crate::opacity;
 
 /// `eval`: its words, joined by blanks, are shell text.
 pub(crate) fn eval(
@@ -82,7 +83,7 @@ pub(crate) fn alias(
     judgement.add(Effect::ShellState);
     for word in &scanned.operands {
         if word.as_literal().is_none_or(|text| text.contains('=')) {
-            judgement.make_opaque("alias", "an alias changes what later commands run");
+            judgement.make_opaque(opacity::ALIAS, "an alias changes what later commands run");
         }
     }
 }

@@ -4,6 +4,7 @@ use super::scan::Scanned;
 use super::schema::Entry;
 use crate::Effect;
 use crate::command::{Invocation, Judgement, Nested, Stdin, Word};
+use crate::opacity;
 
 /// `sh`, `bash` and their kin. `-c` takes no value of its own: the first operand is the text.
 pub(crate) fn shell(
@@ -67,7 +68,7 @@ pub(crate) fn shell(
         let privileged = has("-p") && !is_bash;
         if changes || option_changes || patterns || privileged {
             judgement.make_opaque(
-                "shell-options",
+                opacity::SHELL_OPTIONS,
                 "an option changes how the shell reads its text",
             );
         }

@@ -5,6 +5,7 @@ use super::Catalogue;
 use super::scan::{Scanned, behind};
 use super::schema::Entry;
 use crate::command::{Invocation, Judgement, Word, WordPart};
+use crate::opacity;
 use crate::{AccessDetail, AccessKind, Effect};
 
 /// `test` and `[`: metadata of files, and `-v NAME[subscript]`, which evaluates the subscript.
@@ -292,7 +293,10 @@ pub(crate) fn links(
         judgement.write(&Word::literal(name, only.span));
     }
     if !copies || scanned.has("-s") || scanned.has("-l") {
-        judgement.make_opaque("link", "a link makes a place reachable under another name");
+        judgement.make_opaque(
+            opacity::LINK,
+            "a link makes a place reachable under another name",
+        );
     }
     // Links in a copied tree are copied, and lead where they led.
     judgement.walk.follows_links = copies;

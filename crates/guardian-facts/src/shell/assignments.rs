@@ -6,6 +6,7 @@ use super::parser::Origin;
 use super::reader::Reader;
 use super::simple::Call;
 use super::values::{self, Kind, Part, State, Text, Value};
+use crate::opacity;
 use crate::{Assignment, Effect, Span};
 
 /// Variables with the integer attribute from the start: what is assigned is evaluated.
@@ -90,7 +91,7 @@ impl Reader<'_> {
             "POSIXLY_CORRECT" | "SHELLOPTS" | "BASHOPTS" | "BASH_COMPAT" => {
                 self.partial_at(
                     span,
-                    "shell-options",
+                    opacity::SHELL_OPTIONS,
                     format!("`{name}` changes how the rest is read"),
                 );
             }
@@ -98,7 +99,11 @@ impl Reader<'_> {
                 self.partial_at(span, "translation", "translated texts may run commands");
             }
             "GLOBIGNORE" => {
-                self.partial_at(span, "shell-options", "patterns match hidden names too");
+                self.partial_at(
+                    span,
+                    opacity::SHELL_OPTIONS,
+                    "patterns match hidden names too",
+                );
             }
             _ => {}
         }

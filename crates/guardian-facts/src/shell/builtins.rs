@@ -14,6 +14,7 @@ use super::reader::Reader;
 use super::simple::Call;
 use super::values::{self, Kind, Part, State, Text, Value, join_ways};
 use crate::command::Stdin;
+use crate::opacity::{self, UNKNOWN_PROGRAM, UNKNOWN_SHELL_TEXT};
 use crate::{Effect, FileKind, Span, Target};
 
 /// What a builtin does here.
@@ -248,7 +249,7 @@ impl Reader<'_> {
                     .skip(1)
                     .any(|word| values::as_literal(word).is_none_or(|text| text.contains('=')));
                 if defines {
-                    self.opaque(index, "alias", "it defines an alias");
+                    self.opaque(index, opacity::ALIAS, "it defines an alias");
                     for word in call.argv.iter().skip(1) {
                         if let Some((alias, text)) =
                             values::as_literal(word).and_then(|text| text.split_once('='))
@@ -412,7 +413,7 @@ impl Reader<'_> {
                         let path = path.unwrap_or_default().to_owned();
                         self.renames.push(((*name).to_owned(), path));
                     }
-                    self.opaque(index, "hash", "it changes what names run");
+                    self.opaque(index, opacity::HASH, "it changes what names run");
                 }
             }
             Builtin::Jobs => {
@@ -574,14 +575,10 @@ impl Reader<'_> {
         if values::worst(text) == Some(Kind::Remote) {
             self.add_effect(index, Effect::RunsRemoteCode);
         }
-        self.opaque(
-            index,
-            "unknown-shell-text",
-            "it runs text that is not known",
-        );
+        self.opaque(index, UNKNOWN_SHELL_TEXT, "it runs text that is not known");
         self.partial_at(
             span,
-            "unknown-shell-text",
+            UNKNOWN_SHELL_TEXT,
             "the shell runs text that is not known",
         );
         let shown = values::to_word(text, span).display();
@@ -646,7 +643,7 @@ impl Reader<'_> {
             let shown = values::to_word(&target, call.span).display();
             self.opaque(
                 index,
-                "code-file",
+                opacity::CODE_FILE,
                 format!("it runs the file `{shown}` in this shell"),
             );
             state.forget();
@@ -654,7 +651,7 @@ impl Reader<'_> {
             // What it defines may stand behind any name.
             self.partial_at(
                 call.span,
-                "code-file",
+                opacity::CODE_FILE,
                 "a file that runs in this shell may change what names mean",
             );
             return Flow::both(state);
@@ -720,7 +717,7 @@ impl Reader<'_> {
             }
             None => {
                 let text = (*action).clone();
-                self.opaque(index, "unknown-shell-text", "the trap's text is not known");
+                self.opaque(index, UNKNOWN_SHELL_TEXT, "the trap's text is not known");
                 self.partial_at(call.span, "trap", "a trap runs text that is not known");
                 let shown = values::to_word(&text, call.span).display();
                 self.scan_unread(&shown, Origin::Fixed(call.span), state);
@@ -736,7 +733,7 @@ impl Reader<'_> {
             return Flow::both(state);
         }
         let Some(rest) = operands(&call.argv) else {
-            self.partial_at(call.span, "unknown-program", "the command is not known");
+            self.partial_at(call.span, UNKNOWN_PROGRAM, "the command is not known");
             return self.unknown_code(index, &call.argv.concat(), call.span, state);
         };
         if rest.is_empty() {
@@ -771,7 +768,7 @@ impl Reader<'_> {
 
     fn exec(&mut self, index: usize, call: Call, mut state: State) -> Flow {
         let Some(mut rest) = operands(&call.argv) else {
-            self.partial_at(call.span, "unknown-program", "the command is not known");
+            self.partial_at(call.span, UNKNOWN_PROGRAM, "the command is not known");
             return Flow::both(state);
         };
         for word in call.argv.iter().skip(1) {
@@ -784,7 +781,7 @@ impl Reader<'_> {
             if flag.ends_with('a') && flag.len() > 1 {
                 rest = rest.into_iter().skip(1).collect();
             } else if flag.contains('a') {
-                self.partial_at(call.span, "unknown-program", "an unusual option of `exec`");
+                self.partial_at(call.span, UNKNOWN_PROGRAM, "an unusual option of `exec`");
             }
         }
         if rest.is_empty() {

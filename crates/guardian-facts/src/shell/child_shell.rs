@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::parser::Origin;
 use super::reader::{Input, Reader};
 use super::values::{self, Kind, Part, State, Text, Value};
+use crate::opacity;
 use crate::{Effect, Word};
 
 /// What a shell reads.
@@ -41,12 +42,12 @@ impl Reader<'_> {
             let span = self.span_of(index);
             self.partial_at(
                 span,
-                "unknown-shell-text",
+                opacity::UNKNOWN_SHELL_TEXT,
                 "a shell runs text that is not known",
             );
             self.opaque(
                 index,
-                "unknown-shell-text",
+                opacity::UNKNOWN_SHELL_TEXT,
                 "it runs text that is not known",
             );
             let shown = text.display();

@@ -6,12 +6,13 @@
 use super::parser::{Origin, Parser};
 use super::reader::Reader;
 use super::values::State;
+use crate::opacity;
 use crate::{AccessDetail, Effect, FactContext, Facts, LooseFinding, Span, Target};
 
 /// Findings of one call.
-const MAX_FINDINGS: usize = 16;
+pub(super) const MAX_FINDINGS: usize = 16;
 /// Candidates that are looked at in one text.
-const MAX_CANDIDATES: usize = 256;
+pub(super) const MAX_CANDIDATES: usize = 256;
 /// Longest candidate, in bytes.
 const MAX_CANDIDATE: usize = 2048;
 
@@ -63,12 +64,12 @@ const SKIPPED: [&str; 14] = [
 
 /// What cannot be told in a call where code runs that was not read; any text of the call may be it.
 const UNKNOWN_CODE: [&str; 6] = [
-    "unknown-program",
-    "unknown-shell-text",
-    "stdin-code",
-    "alias",
-    "hash",
-    "unlisted-subcommand",
+    opacity::UNKNOWN_PROGRAM,
+    opacity::UNKNOWN_SHELL_TEXT,
+    opacity::STDIN_CODE,
+    opacity::ALIAS,
+    opacity::HASH,
+    opacity::UNLISTED_SUBCOMMAND,
 ];
 
 /// Words in front of a text that is printed, for whoever runs it.
@@ -80,7 +81,7 @@ impl Reader<'_> {
     pub(super) fn scan_for_unknown_code(&mut self, text: &str) {
         let runs_unknown = self.facts.opacity.iter().find(|opacity| {
             UNKNOWN_CODE.contains(&opacity.code)
-                || (opacity.code == "code-file" && opacity.reason.starts_with("which file"))
+                || (opacity.code == opacity::CODE_FILE && opacity.reason.starts_with("which file"))
         });
         let Some(opacity) = runs_unknown else { return };
         let index = opacity.command.unwrap_or(0);
@@ -163,43 +164,17 @@ impl Reader<'_> {
             opacity.command == Some(index)
                 && matches!(
                     opacity.code,
-                    "unlisted-program" | "opaque-program" | "project-code" | "awk-program"
+                    opacity::UNLISTED_PROGRAM
+                        | opacity::OPAQUE_PROGRAM
+                        | opacity::PROJECT_CODE
+                        | opacity::AWK_PROGRAM
                 )
         }) && self.facts.commands.get(index).is_some_and(|fact| {
-            let prose = ["gh", "glab", "hub", "tea"];
-            !prose.contains(&fact.program.name.as_deref().unwrap_or_default())
+            !opacity::TAKES_PROSE.contains(&fact.program.name.as_deref().unwrap_or_default())
                 && (!fact.has(Effect::Installs)
                     || fact.has(Effect::RunsCode)
                     || fact.has(Effect::RunsRemoteCode))
         })
-    }
-
-    /// Looks in code given inline for strings that are paths no tool may touch.
-    pub(super) fn scan_inline_paths(&mut self, text: &str, index: usize) {
-        let span = self.span_of(index);
-        let state = State::new(None);
-        let mut seen = Vec::new();
-        let quoted = text.split(['"', '\'', '`', '(', ')', ' ', ',', '\n', '=', '<', '>', ';']);
-        for piece in quoted.filter(|piece| piece.starts_with(['/', '~']) && piece.len() > 1) {
-            if self.facts.findings.len() >= MAX_FINDINGS || seen.len() >= MAX_CANDIDATES {
-                return;
-            }
-            if seen.contains(&piece)
-                || piece.contains(['$', '\\', '*', '?', '[', '{', '&', '|', '#', '!'])
-            {
-                continue;
-            }
-            seen.push(piece);
-            let facts = read_candidate(self.cx, &format!("cat {piece}"), span, &state);
-            if is_dangerous(&facts) {
-                self.facts.findings.push(LooseFinding {
-                    span,
-                    words: vec![piece.to_owned()],
-                    facts: Box::new(facts),
-                    command_position: false,
-                });
-            }
-        }
     }
 
     fn scan(&mut self, text: &str, origin: Option<Origin>, state: &State, certain: Certain) {
@@ -280,7 +255,7 @@ enum Certain {
 }
 
 /// Reads one candidate by itself, without looking into what it nests.
-fn read_candidate(cx: &FactContext<'_>, text: &str, span: Span, state: &State) -> Facts {
+pub(super) fn read_candidate(cx: &FactContext<'_>, text: &str, span: Span, state: &State) -> Facts {
     let mut reader = Reader::new(cx);
     reader.texts = 5;
     let script = Parser::new(text, Origin::Fixed(span), 0).script();
@@ -293,7 +268,7 @@ fn read_candidate(cx: &FactContext<'_>, text: &str, span: Span, state: &State) -
 }
 
 /// The facts name something that cannot be had back or that the floor knows.
-fn is_dangerous(facts: &Facts) -> bool {
+pub(super) fn is_dangerous(facts: &Facts) -> bool {
     let effects = [
         Effect::Destructive,
         Effect::Privilege,

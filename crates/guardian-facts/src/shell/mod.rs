@@ -31,6 +31,7 @@ mod git_index;
 mod git_names;
 mod git_untracked;
 mod hosts;
+mod inline_paths;
 mod loose;
 mod named;
 mod nested;

@@ -12,6 +12,7 @@ use super::redirects::Redirects;
 use super::simple::Call;
 use super::values::{self, Kind, Part, State, Text, Value};
 use crate::command::{Judgement, Nested, Stdin, WalkFilter};
+use crate::opacity;
 use crate::{AccessKind, AccessSource, Effect, Effects, Endpoint, Span, Target, Word};
 
 /// Environment variables that change how a shell reads its text, or what it runs first.
@@ -41,7 +42,7 @@ impl Reader<'_> {
             command.wrapper |= judgement.wrapper;
         }
         for (code, reason) in &judgement.opaque {
-            if *code == "shell-options" {
+            if *code == opacity::SHELL_OPTIONS {
                 let span = self.span_of(index);
                 self.partial_at(span, code, reason.clone());
             }
@@ -195,7 +196,7 @@ impl Reader<'_> {
                         let span = self.span_of(index);
                         self.partial_at(
                             span,
-                            "shell-options",
+                            opacity::SHELL_OPTIONS,
                             format!("`{}` changes how a shell reads its text", assignment.name),
                         );
                     }
@@ -206,7 +207,7 @@ impl Reader<'_> {
                         )
                     {
                         let reason = format!("`{}` was changed", assignment.name);
-                        self.opaque(index, "execution-variable", reason);
+                        self.opaque(index, opacity::EXECUTION_VARIABLE, reason);
                     }
                     let value = self.recall(&assignment.value);
                     inner.set(&assignment.name, Value::Scalar(Rc::new(value)));
@@ -307,10 +308,14 @@ impl Reader<'_> {
                     let span = self.span_of(index);
                     self.partial_at(
                         span,
-                        "stdin-code",
+                        opacity::STDIN_CODE,
                         "a shell runs what another command prints",
                     );
-                    self.opaque(index, "stdin-code", "it runs what another command prints");
+                    self.opaque(
+                        index,
+                        opacity::STDIN_CODE,
+                        "it runs what another command prints",
+                    );
                 }
             },
             Nested::StdinCode { .. } => {
@@ -334,7 +339,7 @@ impl Reader<'_> {
                     }
                     Stdin::Empty | Stdin::Pipe => {}
                 }
-                self.opaque(index, "stdin-code", "it runs code from its input");
+                self.opaque(index, opacity::STDIN_CODE, "it runs code from its input");
             }
         }
     }
@@ -351,6 +356,7 @@ impl Reader<'_> {
         if let Some(code) = self.process_output(&text) {
             // What it runs is scanned like any text whose reader may be another language.
             self.scan_opaque(&code, index);
+            self.scan_inline_paths(&code, index);
         }
         if values::as_literal(&text)
             .is_some_and(|text| matches!(text, "/dev/stdin" | "/dev/fd/0" | "-"))
@@ -366,7 +372,8 @@ impl Reader<'_> {
                 Stdin::Text(text) if !is_shell => {
                     let shown = text.display();
                     self.scan_opaque(&shown, index);
-                    self.opaque(index, "stdin-code", "it runs code from its input");
+                    self.scan_inline_paths(&shown, index);
+                    self.opaque(index, opacity::STDIN_CODE, "it runs code from its input");
                     return;
                 }
                 Stdin::Text(text) => return self.shell_text(index, &text, false, input, state),
@@ -384,7 +391,7 @@ impl Reader<'_> {
         } else {
             "which file it runs is not known".to_owned()
         };
-        self.opaque(index, "code-file", reason);
+        self.opaque(index, opacity::CODE_FILE, reason);
     }
 
     pub(super) fn note_remote(&mut self, index: usize, word: &Word, input: &Input) {

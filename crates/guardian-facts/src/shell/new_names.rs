@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::command::{CommandFact, Effect};
+use crate::opacity;
 use crate::path::{collapse, matches_component};
 use crate::{
     Access, AccessDetail, AccessKind, AccessSource, FactContext, Facts, FileKind, Scope, Target,
@@ -86,7 +87,7 @@ impl Makers {
         for opacity in facts
             .opacity
             .iter()
-            .filter(|opacity| opacity.code == "link")
+            .filter(|opacity| opacity.code == opacity::LINK)
         {
             makers.linking.extend(opacity.command);
         }

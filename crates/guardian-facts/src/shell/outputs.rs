@@ -11,6 +11,7 @@ use super::git_names::{Items, NamesFrom, part_splits};
 use super::reader::Reader;
 use super::simple::Call;
 use super::values::{self, Kind, Part, State, Text, Value};
+use crate::opacity;
 use crate::path::{Listed, wider};
 use crate::{PathFact, ProgramForm, RedirectKind, Target, Word};
 
@@ -169,7 +170,10 @@ impl Reader<'_> {
             let name = fact.program.name.as_deref()?;
             let other_program = self.facts.opacity.iter().any(|opacity| {
                 opacity.command == Some(index)
-                    && matches!(opacity.code, "execution-variable" | "code-in-this-shell")
+                    && matches!(
+                        opacity.code,
+                        opacity::EXECUTION_VARIABLE | opacity::CODE_IN_THIS_SHELL
+                    )
             });
             if other_program || !plain || fact.place.elsewhere || !fact.assignments.is_empty() {
                 return None;

@@ -295,6 +295,7 @@ impl Reader<'_> {
         if let Some(content) = &content {
             let code = String::from_utf8_lossy(&content.head).into_owned();
             self.scan_opaque(&code, index);
+            self.scan_inline_paths(&code, index);
         }
         let hash = content
             .map(|content| content.hash)

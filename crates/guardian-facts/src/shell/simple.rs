@@ -8,6 +8,7 @@ use super::redirects::Redirects;
 use super::syntax::{ArgumentNode, AssignedNode, AssignmentNode, Command, Piece};
 use super::values::{self, Kind, Part, State, Text, Value, may_split, to_word};
 use crate::command::{Invocation, Stdin};
+use crate::opacity;
 use crate::{
     AccessDetail, AccessKind, Assignment, CommandFact, Effect, Effects, Place, Program,
     ProgramForm, Span, Word,
@@ -299,7 +300,7 @@ impl Reader<'_> {
         }
         self.opaque(
             index,
-            "unknown-program",
+            opacity::UNKNOWN_PROGRAM,
             "the program is not known before it runs",
         );
         let vanishes = call.argv.first().is_some_and(|text| may_split(text));
@@ -331,7 +332,7 @@ impl Reader<'_> {
             // It may be a builtin that changes anything in this shell.
             self.partial_at(
                 call.span,
-                "unknown-program",
+                opacity::UNKNOWN_PROGRAM,
                 "an unknown command may be any builtin",
             );
             after.forget();
@@ -416,7 +417,7 @@ impl Reader<'_> {
             && !call.argv.is_empty()
         {
             let reason = format!("`{}` changes what it runs", assignment.name);
-            self.opaque(index, "execution-variable", reason);
+            self.opaque(index, opacity::EXECUTION_VARIABLE, reason);
         }
         self.redirect_accesses(index, &call.redirects, state);
         if let Some(input) = &call.redirects.input {
@@ -485,14 +486,14 @@ impl Reader<'_> {
         if let Some(taint) = &state.environment.tainted {
             let reason = format!("{}, so `{base}` may be another program", taint.reason);
             let code = if taint.by_code {
-                "code-in-this-shell"
+                opacity::CODE_IN_THIS_SHELL
             } else {
-                "execution-variable"
+                opacity::EXECUTION_VARIABLE
             };
             self.opaque(index, code, reason);
         } else if let Some(reason) = &state.environment.unsettled {
             let reason = format!("{reason}, so `{base}` may read other settings");
-            self.opaque(index, "execution-variable", reason);
+            self.opaque(index, opacity::EXECUTION_VARIABLE, reason);
         }
         self.apply(index, &judgement, &input, state);
         if let Some(fact) = self.facts.commands.get_mut(index)
@@ -502,6 +503,7 @@ impl Reader<'_> {
         }
         self.operands_of_unknown(index, call, &judgement.nested, state);
         self.scan_tail(index);
+        self.scan_words_for_paths(index, &input.stdin);
         if input.own_script {
             self.takes_from_script(index, base);
         }

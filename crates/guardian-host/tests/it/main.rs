@@ -21,6 +21,7 @@ mod reports;
 mod retention;
 mod reviewers;
 mod secrets;
+mod sensitive;
 mod session_policy;
 mod suggestions;
 mod support;

@@ -16,13 +16,13 @@ tool = "Bash"
 command = ["git", "push"]
 "#;
 
-struct World {
-    _fixture: ProjectFixture,
+pub(crate) struct World {
+    pub(crate) fixture: ProjectFixture,
     checker: Checker,
 }
 
 impl World {
-    fn new(mode: PermissionMode, policy: &str) -> Self {
+    pub(crate) fn new(mode: PermissionMode, policy: &str) -> Self {
         let fixture = ProjectFixture::new().unwrap();
         let file = fixture.root().join("mine.toml");
         std::fs::write(&file, policy).unwrap();
@@ -42,20 +42,17 @@ impl World {
             },
         )
         .unwrap();
-        Self {
-            _fixture: fixture,
-            checker,
-        }
+        Self { fixture, checker }
     }
 
-    fn decision(&self, text: &str) -> String {
+    pub(crate) fn decision(&self, text: &str) -> String {
         self.checker
             .check("Bash", &json!({ "command": text }))
             .decision
     }
 
     #[track_caller]
-    fn check(&self, expected: &str, texts: &[&str]) {
+    pub(crate) fn check(&self, expected: &str, texts: &[&str]) {
         for text in texts {
             assert_eq!(self.decision(text), expected, "{text}");
         }

@@ -1,6 +1,7 @@
 //! Allow: EVERY fact of the call is covered by something that may cover it (SPEC §5, 4).
 
 use guardian_facts::command::{Effect, Effects};
+use guardian_facts::opacity;
 use guardian_facts::{Access, AccessKind, AccessSource, Facts, Reading, RootPaths, Scope, Target};
 
 use super::hits::View;
@@ -270,10 +271,9 @@ fn command_rule(view: &View<'_>, index: usize) -> Option<String> {
 /// (`for PATH in .; do …`, `read HOME`): then no words name what runs (SPEC §5: a rule does not
 /// cover execution-changing assignments, however they are written).
 fn has_changed_variables(facts: &Facts, index: usize) -> bool {
-    facts
-        .opacity
-        .iter()
-        .any(|opacity| opacity.command == Some(index) && opacity.code == "execution-variable")
+    facts.opacity.iter().any(|opacity| {
+        opacity.command == Some(index) && opacity.code == opacity::EXECUTION_VARIABLE
+    })
 }
 
 /// What the words of an opaque command may name lies in the roots and is of no class: a rule for a

@@ -6,6 +6,7 @@
 
 use guardian_facts::catalogue::Catalogue;
 use guardian_facts::command::{Effect, Effects};
+use guardian_facts::opacity;
 use guardian_facts::{CommandFact, Facts, ProgramForm, Span, Word, WordPart};
 
 /// Suffixes of one call that are looked at; what stands behind them is one unknown command.
@@ -16,15 +17,15 @@ const MAX_TAILS: usize = 512;
 const WORDS_ARE_KNOWN: &[&str] = &[
     "absolute-names",
     "backup-path",
-    "code-file",
+    opacity::CODE_FILE,
     "default-protocol",
-    "execution-variable",
+    opacity::EXECUTION_VARIABLE,
     "file-url",
     "git-config",
     "git-hooks",
     "git-untracked",
     "jq-module",
-    "link",
+    opacity::LINK,
     "names-from-file",
     "page-from-file",
     "runs-found-files",
@@ -33,7 +34,7 @@ const WORDS_ARE_KNOWN: &[&str] = &[
     "sql-function",
     "sql-into",
     "sql-view",
-    "stdin-code",
+    opacity::STDIN_CODE,
     "tool-version",
     "unknown-operand",
     "unknown-sql",
@@ -41,9 +42,6 @@ const WORDS_ARE_KNOWN: &[&str] = &[
     "write-out",
     "yq-load",
 ];
-
-/// Programs without a flag table whose words are names and prose, not commands.
-const TEXT_ONLY: &[&str] = &["gh", "glab", "hub", "tea"];
 
 /// Programs whose words are names of targets, scripts and tests, so that one word alone (`make
 /// docker`) says nothing of a program.
@@ -153,7 +151,7 @@ pub(super) fn may_run_words(facts: &Facts, index: usize, command: &CommandFact) 
     let name = command.program.name.as_deref().unwrap_or_default();
     if command.effects_known == Effects::Known
         || command.program.form == ProgramForm::Function
-        || TEXT_ONLY.contains(&name)
+        || opacity::TAKES_PROSE.contains(&name)
     {
         return false;
     }

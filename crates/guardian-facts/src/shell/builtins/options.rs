@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::could_be_option;
 use crate::Effect;
+use crate::opacity;
 use crate::shell::reader::Reader;
 use crate::shell::simple::Call;
 use crate::shell::values::{self, Part, State, Text};
@@ -21,7 +22,7 @@ impl Reader<'_> {
                 if could_be_option(word) {
                     self.partial_at(
                         call.span,
-                        "shell-options",
+                        opacity::SHELL_OPTIONS,
                         "shell options that are not known",
                     );
                 }
@@ -42,7 +43,7 @@ impl Reader<'_> {
             {
                 let reason = "a shell option changes how the rest is read";
                 if text.contains(['k', 'B', 'H', 'p', 'r', 'i']) {
-                    self.partial_at(call.span, "shell-options", reason);
+                    self.partial_at(call.span, opacity::SHELL_OPTIONS, reason);
                 }
                 if text.contains('P') {
                     state.cwd = None;
@@ -86,7 +87,7 @@ impl Reader<'_> {
                     Some("physical") => state.cwd = None,
                     _ => self.partial_at(
                         call.span,
-                        "shell-options",
+                        opacity::SHELL_OPTIONS,
                         "a shell option changes how the rest is read",
                     ),
                 }
@@ -114,7 +115,7 @@ impl Reader<'_> {
                 Some("nullglob") => self.nullglob = true,
                 _ => self.partial_at(
                     call.span,
-                    "shell-options",
+                    opacity::SHELL_OPTIONS,
                     "a shell option changes how the rest is read",
                 ),
             }
