@@ -88,9 +88,7 @@ pub(crate) struct PlansOptions {
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]
-    pub(crate) data: DataOption,
-    #[command(flatten)]
-    pub(crate) json: JsonOption,
+    pub(crate) store: StoreOptions,
 }
 
 #[derive(Debug, Args)]
@@ -112,9 +110,7 @@ pub(crate) struct ExecOptions {
     #[arg(long)]
     pub(crate) yes_once: bool,
     #[command(flatten)]
-    pub(crate) data: DataOption,
-    #[command(flatten)]
-    pub(crate) json: JsonOption,
+    pub(crate) store: StoreOptions,
 }
 
 #[derive(Debug, Args)]
@@ -314,9 +310,7 @@ pub(crate) struct PolicyAcceptOptions {
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) data: DataOption,
-    #[command(flatten)]
-    pub(crate) json: JsonOption,
+    pub(crate) store: StoreOptions,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -340,9 +334,7 @@ pub(crate) struct TrustOptions {
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) data: DataOption,
-    #[command(flatten)]
-    pub(crate) json: JsonOption,
+    pub(crate) store: StoreOptions,
 }
 
 #[derive(Debug, Args)]
@@ -381,9 +373,7 @@ pub(crate) struct AuditOptions {
     #[arg(long, short)]
     pub(crate) follow: bool,
     #[command(flatten)]
-    pub(crate) data: DataOption,
-    #[command(flatten)]
-    pub(crate) json: JsonOption,
+    pub(crate) store: StoreOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -415,9 +405,7 @@ pub(crate) struct ReviewOptions {
     #[arg(long, value_name = "ID", global = true)]
     pub(crate) session: Option<String>,
     #[command(flatten)]
-    pub(crate) data: DataOption,
-    #[command(flatten)]
-    pub(crate) json: JsonOption,
+    pub(crate) store: StoreOptions,
 }
 
 #[derive(Debug, Subcommand)]

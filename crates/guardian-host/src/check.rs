@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use guardian_facts::{Effects, Facts, RawArgs, Reading, RootPaths, ToolCall};
+use guardian_facts::{Effects, Extraction, Facts, RawArgs, Reading, RootPaths, ToolCall};
 use guardian_review::answer::word;
 use guardian_rules::{
     Decision, OperatingMode, PermissionMode, Preset, SandboxState, ToolKind, Verdict, mode_refusal,
@@ -217,12 +217,16 @@ impl Host {
                 here: None,
                 facts: FactsShown::Yes,
             };
-            let report = by.check(&tool, &request.args, &overwrite);
-            if report.decision == "allow" || report.error_code.is_some() {
+            let looked = match by.look(&tool, &request.args, &overwrite) {
+                Ok(looked) => looked,
+                Err(refused) => return *refused,
+            };
+            let report = by.report(&looked);
+            if looked.verdict.decision != Decision::Ask {
                 return report;
             }
             // Nobody is asked about a call that cannot run.
-            match host.ends_before_asking(&runtime, &by, &tool, &request.args) {
+            match host.ends_before_asking(&runtime, &by, &policy, looked) {
                 Some(failure) => report.ended_by(&failure),
                 None => report,
             }
@@ -243,32 +247,27 @@ impl Host {
         self: &Arc<Self>,
         runtime: &Arc<SessionRuntime>,
         by: &By<'_>,
-        tool: &str,
-        args: &Value,
+        policy: &Arc<PolicyInForce>,
+        looked: Looked,
     ) -> Option<ToolFailure> {
-        let call = ToolCall {
-            tool: tool.to_owned(),
-            args: RawArgs::new(args.as_object()?.clone()),
-        };
-        let roots = &by.caller.roots;
-        let extraction = self.judge.extract(&call, roots, &self.probe).ok()?;
-        let denied = by.decide(&extraction.facts, OverwriteState::NONE).decision == Decision::Deny;
-        if denied || ControlCall::of(&extraction.input).is_some() {
+        let Extraction { input, facts, .. } = looked.extraction;
+        if ControlCall::of(&input).is_some() {
             return None;
         }
-        let looked = runtime
+        let roots = &by.caller.roots;
+        let tried = runtime
             .roots(roots)
-            .and_then(|roots| guardian_tools::bind(extraction.input, &extraction.facts, &roots))
+            .and_then(|roots| guardian_tools::bind(input, &facts, &roots))
             .and_then(|mut bound| {
                 if let Some(failure) = bound.known_unusable() {
                     return Err(failure.clone());
                 }
-                if tool_kind(tool) == ToolKind::Change {
-                    self.preview_now(runtime, roots, &mut bound)?;
+                if tool_kind(&looked.call.tool) == ToolKind::Change {
+                    self.preview_now(runtime, roots, policy, &mut bound)?;
                 }
                 bound.binding().map(drop)
             });
-        looked.err()
+        tried.err()
     }
 }
 
@@ -283,6 +282,13 @@ struct By<'a> {
     facts: FactsShown,
 }
 
+/// A call that was extracted and decided about.
+struct Looked {
+    call: ToolCall,
+    extraction: Extraction,
+    verdict: Verdict,
+}
+
 /// Are the facts part of the report? To write them out is more work than to decide.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FactsShown {
@@ -291,15 +297,20 @@ enum FactsShown {
 }
 
 impl By<'_> {
-    fn check(
+    /// Extracts and decides, once.
+    ///
+    /// # Errors
+    /// The report of a call that ends before anything is decided.
+    fn look(
         &self,
         tool: &str,
         args: &Value,
         overwrite: &dyn Fn(&Facts) -> OverwriteState,
-    ) -> CheckReport {
+    ) -> Result<Looked, Box<CheckReport>> {
         let Value::Object(args) = args else {
             let message = "the arguments must be a JSON object".to_owned();
-            return CheckReport::refused(ErrorCode::InvalidArgument, "arguments", message);
+            let code = ErrorCode::InvalidArgument;
+            return Err(Box::new(CheckReport::refused(code, "arguments", message)));
         };
         let call = ToolCall {
             tool: tool.to_owned(),
@@ -309,23 +320,43 @@ impl By<'_> {
             Ok(extraction) => extraction,
             Err(error @ Refused::Workspace) => {
                 let code = ErrorCode::WorkspaceRequired;
-                return CheckReport::refused(code, "workspace_required", error.to_string());
+                let message = error.to_string();
+                let refused = CheckReport::refused(code, "workspace_required", message);
+                return Err(Box::new(refused));
             }
             Err(error @ Refused::Arguments(_)) => {
-                return CheckReport::refused(
-                    crate::tools_list::argument_code(tool),
-                    "arguments",
-                    error.to_string(),
-                );
+                let code = crate::tools_list::argument_code(tool);
+                let message = error.to_string();
+                return Err(Box::new(CheckReport::refused(code, "arguments", message)));
             }
         };
-        let facts = extraction.facts;
-        let verdict = self.decide(&facts, overwrite(&facts));
-        let mut report = CheckReport::decided(&facts, &verdict);
+        let verdict = self.decide(&extraction.facts, overwrite(&extraction.facts));
+        Ok(Looked {
+            call,
+            extraction,
+            verdict,
+        })
+    }
+
+    fn report(&self, looked: &Looked) -> CheckReport {
+        let facts = &looked.extraction.facts;
+        let mut report = CheckReport::decided(facts, &looked.verdict);
         if self.facts == FactsShown::Yes {
-            report.facts = self.judge.shown_facts(&call, &facts);
+            report.facts = self.judge.shown_facts(&looked.call, facts);
         }
         report
+    }
+
+    fn check(
+        &self,
+        tool: &str,
+        args: &Value,
+        overwrite: &dyn Fn(&Facts) -> OverwriteState,
+    ) -> CheckReport {
+        match self.look(tool, args, overwrite) {
+            Ok(looked) => self.report(&looked),
+            Err(refused) => *refused,
+        }
     }
 
     fn decide(&self, facts: &Facts, overwrite: OverwriteState) -> Verdict {

@@ -125,10 +125,7 @@ impl Host {
                 None => self.policy_of(&passage.session).await?,
             },
             time,
-            walk: Walk {
-                over: WalkOver::Contents,
-                start: None,
-            },
+            walk: Walk::NONE,
         })
     }
 
@@ -180,20 +177,20 @@ impl Host {
         self: &Arc<Self>,
         runtime: &Arc<SessionRuntime>,
         roots: &RootPaths,
+        policy: &Arc<PolicyInForce>,
         bound: &mut BoundInput,
     ) -> Result<Option<ChangeOutlook>, ToolFailure> {
-        prepare_change(
-            bound,
-            &ToolContext {
-                limits: &FileLimits::spec(),
-                cancel: &guardian_tools::NeverCancelled,
-                deadline: Some(Instant::now() + FILE_TOOL_TIMEOUT),
-                tags: runtime.as_ref(),
-                snapshots: None,
-                hidden: &ClassesHidden::new(self.judge.classes(), roots),
-                vision: self.vision(),
-            },
-        )
+        let body = FileBody {
+            host: Arc::clone(self),
+            runtime: Arc::clone(runtime),
+            // Nobody knows of this call who could abort it.
+            cancel: BodyCancel(Arc::default()),
+            roots: roots.clone(),
+            policy: Arc::clone(policy),
+            time: FILE_TOOL_TIMEOUT,
+            walk: Walk::NONE,
+        };
+        body.with_context(None, |context| prepare_change(bound, context))
     }
 
     async fn run_command(
@@ -351,6 +348,11 @@ struct Walk {
 }
 
 impl Walk {
+    const NONE: Self = Self {
+        over: WalkOver::Contents,
+        start: None,
+    };
+
     fn of(call: &Permitted<BoundInput>, facts: &Facts) -> Self {
         let argument = facts
             .accesses

@@ -1,7 +1,7 @@
 //! The tools that the host has a body for: `tools.list` and `guardian tools`.
 
 use guardian_facts::input::tool_catalogue;
-use guardian_rules::{OperatingMode, mode_refusal, tool_kind};
+use guardian_rules::{BUILT_IN_TOOLS, OperatingMode, mode_refusal, tool_kind};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -31,26 +31,8 @@ impl ToolInfo {
     }
 }
 
-/// The tools that run here.
-const BODIES: &[&str] = &[
-    "Read",
-    "Glob",
-    "Grep",
-    "Write",
-    "Edit",
-    "Bash",
-    "BashOutput",
-    "BashKill",
-    "BrowserPreview",
-    "asktool",
-    "new_context",
-    "ToolSearch",
-    "EnterPlanMode",
-    "EnterGoalMode",
-    "SubmitPlan",
-    "SubmitGoal",
-    "Task",
-];
+/// Built-in tools that have no body here.
+const WITHOUT_BODY: &[&str] = &["Skill", "PluginCheck", "PluginPack", "PluginScaffold"];
 /// Those that a prompt does not start with.
 const ON_DEMAND: &[&str] = &["Glob", "Grep", "BrowserPreview"];
 
@@ -85,17 +67,22 @@ pub(crate) fn argument_code(name: &str) -> ErrorCode {
 
 /// A tool of this name runs here.
 pub(crate) fn has_body(name: &str) -> bool {
-    BODIES.contains(&name)
+    bodies().any(|body| body == name)
+}
+
+/// The tools that run here.
+fn bodies() -> impl Iterator<Item = &'static str> {
+    let names = BUILT_IN_TOOLS.iter().copied();
+    names.filter(|name| !WITHOUT_BODY.contains(name))
 }
 
 /// The names nearest to one that does not exist, at most three.
 pub(crate) fn nearest(name: &str) -> Vec<String> {
-    let mut scored: Vec<_> = BODIES
-        .iter()
+    let mut scored: Vec<_> = bodies()
         .map(|tool| {
             (
                 strsim::jaro_winkler(&name.to_lowercase(), &tool.to_lowercase()),
-                *tool,
+                tool,
             )
         })
         .filter(|(score, _)| *score > 0.7)
@@ -115,7 +102,7 @@ mod tests {
     #[test]
     fn every_body_is_described() {
         let names: Vec<_> = tool_list().into_iter().map(|tool| tool.name).collect();
-        let mut expected: Vec<_> = BODIES.iter().map(|name| (*name).to_owned()).collect();
+        let mut expected: Vec<_> = bodies().map(str::to_owned).collect();
         let mut got = names.clone();
         expected.sort();
         got.sort();

@@ -33,6 +33,6 @@ pub use policy::{
 };
 pub use situation::{SandboxState, Situation, ToolKind, ToolRisk};
 pub use suggest::{Suggestion, suggest, suggest_wider, would_allow};
-pub use tools::{tool_kind, tool_risk};
+pub use tools::{BUILT_IN_TOOLS, tool_kind, tool_risk};
 pub use verdict::{AllowedDecision, Cause, Decision, TraceStep, Verdict};
 pub use wire::VerdictV1;

@@ -3,7 +3,7 @@
 use crate::{ToolKind, ToolRisk};
 
 /// The names of the built-in tools.
-pub(crate) const BUILT_IN_TOOLS: &[&str] = &[
+pub const BUILT_IN_TOOLS: &[&str] = &[
     "Read",
     "Glob",
     "Grep",

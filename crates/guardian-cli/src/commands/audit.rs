@@ -29,10 +29,10 @@ const HEADINGS: [&str; 8] = [
 
 /// Shows rows, newest last, or verifies the chain.
 pub(crate) fn run(options: &AuditOptions) -> Result<ExitCode, HostError> {
-    let places = places::find(options.data.data_dir.as_deref())?;
+    let places = places::find(options.store.data.data_dir.as_deref())?;
     let store = open(&places.data_dir)?;
     if let Some(AuditCommand::Verify(verify_options)) = &options.command {
-        return verify(&store, verify_options, options.json.json);
+        return verify(&store, verify_options, options.store.json.json);
     }
     let filter = match filter(options) {
         Ok(filter) => filter,
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &AuditOptions) -> Result<ExitCode, HostError> {
             output::line(&head.to_line());
             Ok(ExitCode::Done)
         }
-        Some(AuditCommand::Timing) => timing(&store, filter, options.json.json),
+        Some(AuditCommand::Timing) => timing(&store, filter, options.store.json.json),
         Some(AuditCommand::Verify(_)) | None => show(&store, filter, options),
     }
 }
@@ -178,7 +178,7 @@ fn show(store: &Store, filter: AuditFilter, options: &AuditOptions) -> Result<Ex
     }
     rows.retain(|row| row.seq <= head.seq);
     rows.reverse();
-    let json = options.json.json;
+    let json = options.store.json.json;
     if json {
         rows.iter().for_each(|row| output::json(&row_view(row)));
     } else if rows.is_empty() && !options.follow {

@@ -23,7 +23,7 @@ pub(crate) fn run(options: &ExecOptions) -> Result<ExitCode, HostError> {
             return Ok(ExitCode::Usage);
         }
     };
-    let config = HostConfig::at(places::find(options.data.data_dir.as_deref())?)?;
+    let config = HostConfig::at(places::find(options.store.data.data_dir.as_deref())?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .worker_threads(2)
@@ -32,7 +32,7 @@ pub(crate) fn run(options: &ExecOptions) -> Result<ExitCode, HostError> {
     let outcome = runtime.block_on(call(options, args, config));
     runtime.shutdown_background();
     let outcome = outcome?;
-    show(&outcome, options.json.json);
+    show(&outcome, options.store.json.json);
     Ok(exit_code(&outcome))
 }
 

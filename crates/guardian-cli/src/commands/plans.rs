@@ -15,7 +15,7 @@ const LONGEST_TITLE: usize = 80;
 
 /// Lists the proposals.
 pub(crate) fn run(options: &PlansOptions) -> Result<ExitCode, HostError> {
-    let places = places::find(options.data.data_dir.as_deref())?;
+    let places = places::find(options.store.data.data_dir.as_deref())?;
     let store = super::sessions::open(&places.data_dir)?;
     let session = options
         .session
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &PlansOptions) -> Result<ExitCode, HostError> {
                 )
         });
     }
-    if options.json.json {
+    if options.store.json.json {
         for one in &proposals {
             output::json(&json!({
                 "id": one.id,

@@ -14,7 +14,7 @@ use crate::{output, places};
 
 /// Shows what waits, asks, and accepts.
 pub(crate) fn run(options: &PolicyAcceptOptions) -> Result<ExitCode, HostError> {
-    let places = places::find(options.data.data_dir.as_deref())?;
+    let places = places::find(options.store.data.data_dir.as_deref())?;
     let acceptance = PolicyAcceptance::open(&HostConfig::at(places)?)?;
     let waiting: Vec<WaitingPolicy> = acceptance
         .waiting()?
@@ -27,7 +27,7 @@ pub(crate) fn run(options: &PolicyAcceptOptions) -> Result<ExitCode, HostError> 
         })
         .collect();
     if waiting.is_empty() {
-        if options.json.json {
+        if options.store.json.json {
             output::json(&json!({ "accepted": [] }));
         } else {
             output::notice("nothing waits");
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &PolicyAcceptOptions) -> Result<ExitCode, HostError> 
         acceptance.accept(one)?;
     }
     let sessions: Vec<&str> = waiting.iter().map(|one| one.session_id.as_str()).collect();
-    if options.json.json {
+    if options.store.json.json {
         output::json(&json!({ "accepted": sessions }));
     } else {
         output::line(&format!("accepted for {}", sessions.join(", ")));

@@ -24,7 +24,7 @@ const PLACE: Style = AnsiColor::Cyan.on_default();
 
 /// Lists, shows or takes back.
 pub(crate) fn run(options: &ReviewOptions) -> Result<ExitCode, HostError> {
-    let config = HostConfig::at(places::find(options.data.data_dir.as_deref())?)?;
+    let config = HostConfig::at(places::find(options.store.data.data_dir.as_deref())?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .worker_threads(2)
@@ -52,7 +52,7 @@ async fn review(options: &ReviewOptions, host: &Arc<Host>) -> Result<ExitCode, H
             }
         },
     };
-    let json = options.json.json;
+    let json = options.store.json.json;
     match &options.command {
         ReviewCommand::List => {
             list(&host.list_changes(&session).await?, json);

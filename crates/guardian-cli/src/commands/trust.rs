@@ -15,10 +15,10 @@ use crate::{places, policy_errors};
 
 /// Trusts, lists or removes.
 pub(crate) fn run(options: &TrustOptions) -> Result<ExitCode, HostError> {
-    let places = places::find(options.data.data_dir.as_deref())?;
+    let places = places::find(options.store.data.data_dir.as_deref())?;
     let store = super::sessions::open(&places.data_dir)?;
     if options.list {
-        return list(&store, options.json.json);
+        return list(&store, options.store.json.json);
     }
     let directory = match &options.workspace {
         Some(directory) => directory.clone(),
@@ -30,7 +30,7 @@ pub(crate) fn run(options: &TrustOptions) -> Result<ExitCode, HostError> {
     if options.remove {
         let removed = store.distrust_policy(&file).map_err(HostError::internal)?;
         record(&store, "trust-removed", &file, None)?;
-        if options.json.json {
+        if options.store.json.json {
             output::json(&json!({ "file": file, "removed": removed }));
         } else {
             output::line(&format!(
@@ -68,7 +68,7 @@ pub(crate) fn run(options: &TrustOptions) -> Result<ExitCode, HostError> {
     store
         .trust_policy(&file, &hash)
         .map_err(HostError::internal)?;
-    if options.json.json {
+    if options.store.json.json {
         output::json(&json!({ "file": file, "hash": hash }));
     } else {
         output::line(&format!("{}: trusted ({})", file.display(), &hash[..16]));
