@@ -34,6 +34,7 @@ mod known;
 mod preview;
 mod redactor;
 mod scan;
+mod screen;
 mod shapes;
 mod stream;
 mod swallow;

@@ -8,7 +8,10 @@ use serde_json::Value;
 
 use crate::scan::Engine;
 use crate::shapes::{self, ShapeError, ShapeInfo};
-use crate::{stream, value};
+use crate::{screen, stream, value};
+
+/// Longer texts are not worth a second look in front of the search.
+const SCREENED: usize = 4096;
 
 /// Hides secrets. Cheap to clone and to make; the search is compiled at first use.
 #[derive(Debug, Clone)]
@@ -71,6 +74,9 @@ impl Redactor {
     /// As [`Self::redact_text`], for bytes that may not be UTF-8.
     #[must_use]
     pub fn redact_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+        if self.is_surely_clean(bytes) {
+            return Cow::Borrowed(bytes);
+        }
         let Some(engine) = self.engine() else {
             return Cow::Borrowed(if bytes.is_empty() {
                 bytes
@@ -87,7 +93,8 @@ impl Redactor {
         &self,
         text: &'t str,
     ) -> impl Iterator<Item = (&'t str, &str)> + use<'t, '_> {
-        self.engine().into_iter().flat_map(move |engine| {
+        let engine = (!self.is_surely_clean(text.as_bytes())).then(|| self.engine());
+        engine.flatten().into_iter().flat_map(move |engine| {
             stream::hidden(engine, text.as_bytes())
                 .into_iter()
                 .filter_map(move |secret| Some((text.get(secret.bytes)?, engine.kind(secret.what))))
@@ -146,6 +153,16 @@ impl Redactor {
                 })
                 .collect()
         })
+    }
+
+    /// Nothing of these bytes is hidden, which is told without preparing the search. Only while it
+    /// is not prepared, and for the embedded data alone; else false.
+    fn is_surely_clean(&self, bytes: &[u8]) -> bool {
+        self.inner.engine.get().is_none()
+            && self.inner.known_values.is_empty()
+            && self.inner.user_shapes.is_empty()
+            && bytes.len() < SCREENED
+            && !screen::holds_anchor(bytes)
     }
 
     pub(crate) fn engine(&self) -> Option<&Engine> {

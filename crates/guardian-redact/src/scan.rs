@@ -68,7 +68,7 @@ enum Role {
 
 const BITS: u32 = 16;
 /// Words of 64 bits that hold a bit for each hash.
-const FILTER: usize = 1 << (BITS - 6);
+pub(crate) const FILTER: usize = 1 << (BITS - 6);
 
 /// The prepared search.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ pub(crate) struct Engine {
 
 /// Hash of three bytes without regard to the case of letters (and of a few signs, which the
 /// comparison sorts out).
-fn hash(three: u32) -> u32 {
+pub(crate) const fn hash(three: u32) -> u32 {
     ((three & 0x00ff_ffff) | 0x0020_2020).wrapping_mul(0x9e37_79b1) >> (32 - BITS)
 }
 
@@ -144,6 +144,11 @@ impl Engine {
 
     pub(crate) fn shapes(&self) -> &[Shape] {
         &self.shapes
+    }
+
+    #[cfg(test)]
+    pub(crate) fn filter(&self) -> &[u64; FILTER] {
+        &self.filter
     }
 
     /// Collects what the anchors that begin at or after `from` reveal. Returns the place up to

@@ -19,7 +19,7 @@ const AHEAD_OF_MIDDLE: usize = 192;
 pub(crate) const BEFORE: usize = 64;
 
 /// The embedded data file.
-const BUILTIN: &str = include_str!("../../../config/secrets.toml");
+pub(crate) const BUILTIN: &str = include_str!("../../../config/secrets.toml");
 
 /// A shape of the data file, for listings and documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
