@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -48,6 +49,47 @@ pub(crate) enum Command {
     Review(ReviewOptions),
     /// Look at this machine: data directory, configuration, shell, record.
     Doctor(StoreOptions),
+}
+
+impl Arguments {
+    /// Parses the command line of this process.
+    ///
+    /// # Errors
+    /// Help, version, or what is wrong with it.
+    pub(crate) fn of_process() -> Result<Self, clap::Error> {
+        Self::of(&std::env::args_os().collect::<Vec<_>>())
+    }
+
+    /// `check` is called by hooks, in front of every call of an agent: describing all the other
+    /// commands to the parser would cost half of what judging costs.
+    fn of(line: &[OsString]) -> Result<Self, clap::Error> {
+        if line.get(1).is_some_and(|word| word == "check")
+            && let Ok(alone) = CheckAlone::try_parse_from(line)
+        {
+            let OnlyCheck::Check(options) = alone.command;
+            return Ok(Self {
+                log_json: alone.log_json,
+                command: Command::Check(options),
+            });
+        }
+        // Also whatever is wrong with a `check`, so that its message is that of the whole.
+        Self::try_parse_from(line)
+    }
+}
+
+/// [`Arguments`] with one command.
+#[derive(Debug, Parser)]
+struct CheckAlone {
+    #[arg(long, global = true)]
+    log_json: bool,
+    #[command(subcommand)]
+    command: OnlyCheck,
+}
+
+#[derive(Debug, Subcommand)]
+#[command(disable_help_subcommand = true)]
+enum OnlyCheck {
+    Check(CheckOptions),
 }
 
 /// Where guardian keeps its data.
@@ -476,4 +518,54 @@ pub(crate) enum PresetOption {
     Standard,
     Balanced,
     Strict,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What both ways of parsing make of a command line.
+    fn both(line: &str) -> (String, String) {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let shown = |result: Result<Arguments, clap::Error>| match result {
+            Ok(arguments) => format!("{arguments:?}"),
+            Err(error) => error.to_string(),
+        };
+        (
+            shown(Arguments::of(&words)),
+            shown(Arguments::try_parse_from(&words)),
+        )
+    }
+
+    #[test]
+    fn a_check_is_read_alone_as_among_all_commands() {
+        for line in [
+            "guardian check --bash ls",
+            "guardian check --no-audit --json Read {}",
+            "guardian check --log-json --preset strict --mode plan --permission-mode auto --bash ls",
+            "guardian check --batch - --headless --data-dir /d --workspace /w --home /h",
+            "guardian --log-json check --bash ls",
+            "guardian check",
+            "guardian check --help",
+            "guardian check -h",
+            "guardian check --version",
+            "guardian check --nonsense",
+            "guardian check Read",
+            "guardian check --preset nonsense --bash ls",
+            "guardian check help",
+            "guardian help check",
+            "guardian chec --bash ls",
+            "guardian",
+        ] {
+            let (quick, whole) = both(line);
+            assert_eq!(quick, whole, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_arguments_are_well_described() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+        CheckAlone::command().debug_assert();
+    }
 }

@@ -15,7 +15,6 @@ mod progress;
 mod terminal;
 mod transcripts;
 
-use clap::Parser;
 use guardian_host::ErrorCode;
 use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::layer::SubscriberExt;
@@ -25,7 +24,7 @@ use crate::arguments::{Arguments, Command};
 use crate::exit::ExitCode;
 
 fn main() -> std::process::ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::of_process() {
         Ok(arguments) => arguments,
         // Help and version are guardian's own text.
         Err(error) if !error.use_stderr() => error.exit(),
