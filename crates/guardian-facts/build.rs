@@ -1,9 +1,18 @@
 //! Puts the embedded data into a form that costs nothing at start: an index of the command
-//! catalogue, and the path classes as static slices. A `guardian check` lives for a millisecond.
+//! catalogue, and the path classes as static tables with an index. A `guardian check` lives for a millisecond.
 //!
 //! The data itself stays in `config/`, which is what people read and edit. This reads the small
 //! part of TOML that `config/default.toml` uses and refuses everything else; tests hold the result
 //! against a real parser.
+
+#[path = "build/defaults.rs"]
+mod defaults;
+#[path = "build/index.rs"]
+mod index;
+/// The language of path patterns, as the program itself reads it.
+#[path = "src/classes/pattern.rs"]
+#[expect(dead_code, reason = "the program matches with it, the index does not")]
+mod pattern;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -36,7 +45,7 @@ fn main() -> Result<(), Failure> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     println!("cargo::rerun-if-changed=build.rs");
     std::fs::write(out.join("catalogue.rs"), catalogue(&config)?)?;
-    std::fs::write(out.join("defaults.rs"), defaults(&config)?)?;
+    std::fs::write(out.join("defaults.rs"), defaults::generate(&config)?)?;
     std::fs::write(out.join("words.rs"), words(&config)?)?;
     Ok(())
 }
@@ -159,129 +168,6 @@ enum Value {
     Text(String),
     Flag(bool),
     List(Vec<String>),
-}
-
-/// The `[facts…]` tables as static slices.
-fn defaults(config: &Path) -> Result<String, Failure> {
-    let text = read(&config.join("default.toml"))?;
-    let mut groups: BTreeMap<&str, Vec<BTreeMap<String, Value>>> = BTreeMap::new();
-    let mut lists: BTreeMap<String, Value> = BTreeMap::new();
-    let mut section = String::new();
-    let mut lines = text.lines().enumerate();
-    while let Some((number, line)) = lines.next() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        if let Some(name) = line
-            .strip_prefix("[[")
-            .and_then(|line| line.strip_suffix("]]"))
-        {
-            section = name.to_owned();
-            if let Some(class) = class_of(&section) {
-                groups.entry(class).or_default().push(BTreeMap::new());
-            }
-            continue;
-        }
-        if let Some(name) = line
-            .strip_prefix('[')
-            .and_then(|line| line.strip_suffix(']'))
-        {
-            section = name.to_owned();
-            continue;
-        }
-        if !section.starts_with("facts.") {
-            continue;
-        }
-        let fault = |reason: &str| -> Failure {
-            format!("config/default.toml:{}: {reason}", number + 1).into()
-        };
-        let (key, first) = line
-            .split_once(" = ")
-            .ok_or_else(|| fault("no `key = value`"))?;
-        let mut whole = first.to_owned();
-        if first.starts_with('[') {
-            while !whole.ends_with(']') {
-                let (_, more) = lines.next().ok_or_else(|| fault("the list does not end"))?;
-                let more = more.trim();
-                if !more.starts_with('#') {
-                    whole.push_str(more);
-                }
-            }
-        }
-        let value = value(&whole).ok_or_else(|| fault("neither text, flag nor list of texts"))?;
-        match class_of(&section) {
-            Some(class) => {
-                let group = groups.get_mut(class).and_then(|groups| groups.last_mut());
-                let group = group.ok_or_else(|| fault("no group to add to"))?;
-                group.insert(key.to_owned(), value);
-            }
-            None => {
-                lists.insert(format!("{section}.{key}"), value);
-            }
-        }
-    }
-    let mut out = String::from(
-        "/// Name, why, paths, exceptions, `unless_public`.\n\
-         type Group = (\n    &'static str,\n    &'static str,\n    &'static [&'static str],\n    \
-         &'static [&'static str],\n    bool,\n);\n",
-    );
-    for class in ["secret", "sensitive", "protected"] {
-        writeln!(out, "static {}: &[Group] = &[", class.to_uppercase())?;
-        for group in groups.get(class).into_iter().flatten() {
-            let known = ["name", "why", "paths", "except", "unless_public"];
-            if let Some(other) = group.keys().find(|key| !known.contains(&key.as_str())) {
-                return Err(format!("config/default.toml: `{other}` of a group").into());
-            }
-            let text = |key: &str| match group.get(key) {
-                Some(Value::Text(text)) => text.as_str(),
-                _ => "",
-            };
-            let list = |key: &str| match group.get(key) {
-                Some(Value::List(list)) => list.as_slice(),
-                _ => &[],
-            };
-            let flag = matches!(group.get("unless_public"), Some(Value::Flag(true)));
-            writeln!(
-                out,
-                "    ({:?}, {:?}, &{:?}, &{:?}, {flag}),",
-                text("name"),
-                text("why"),
-                list("paths"),
-                list("except"),
-            )?;
-        }
-        out.push_str("];\n");
-    }
-    let mut values = String::new();
-    for (key, value) in lists {
-        let Value::List(list) = value else {
-            return Err(format!("config/default.toml: `{key}` is no list").into());
-        };
-        let name = key.trim_start_matches("facts.");
-        match name.strip_prefix("variables.harmless_values.") {
-            Some(variable) => writeln!(values, "    ({variable:?}, &{list:?}),")?,
-            None => writeln!(
-                out,
-                "static {}: &[&str] = &{list:?};",
-                name.replace('.', "_").to_uppercase()
-            )?,
-        }
-    }
-    writeln!(
-        out,
-        "static HARMLESS_VALUES: &[(&str, &[&str])] = &[\n{values}];"
-    )?;
-    Ok(out)
-}
-
-fn class_of(section: &str) -> Option<&'static str> {
-    match section {
-        "facts.secret" => Some("secret"),
-        "facts.sensitive" => Some("sensitive"),
-        "facts.protected" => Some("protected"),
-        _ => None,
-    }
 }
 
 /// A basic string without escapes, `true`, `false`, or a list of such strings.

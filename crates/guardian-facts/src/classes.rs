@@ -4,9 +4,11 @@
 //! machine (links, guardian's own files, the content of certificates).
 
 mod beneath;
-mod directories;
+pub(crate) mod directories;
 mod intersect;
+pub(crate) mod pattern;
 pub(crate) mod pattern_set;
+pub(crate) mod prepared;
 mod public_key;
 
 use std::borrow::Cow;
@@ -14,10 +16,12 @@ use std::path::{Component, Path};
 use std::sync::OnceLock;
 
 use crate::Sensitivity;
-use crate::defaults::{ClassGroup, FactsConfig, FactsExtension};
+use crate::defaults::{self, ClassGroup, FactsConfig, FactsExtension};
 
-use directories::NamedDirectories;
-use pattern_set::{LastSteps, PatternSet, Subject, is_anchored};
+use directories::{EmbeddedDirectories, NamedDirectories};
+use pattern::is_anchored;
+use pattern_set::{LastSteps, PatternSet, Subject};
+use prepared::Prepared;
 
 pub use beneath::{Hiding, NamesBeneath};
 pub use public_key::holds_only_public_keys;
@@ -68,10 +72,28 @@ struct Group {
     unless_public: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    group: usize,
-    tree: bool,
+impl Group {
+    fn of(class: Class, group: &ClassGroup) -> Self {
+        Self {
+            class,
+            name: group.name.clone(),
+            why: group.why.clone(),
+            unless_public: group.unless_public,
+        }
+    }
+}
+
+/// The group of a pattern: those of the embedded ones come first.
+fn numbered(embedded: &[u8], own: &[usize], number: usize) -> usize {
+    match embedded.get(number) {
+        Some(group) => usize::from(*group),
+        None => own[number - embedded.len()],
+    }
+}
+
+/// A tree: the directory and all beneath it.
+fn is_tree(pattern: &str) -> bool {
+    pattern.ends_with("/**")
 }
 
 /// The compiled path classes.
@@ -79,14 +101,17 @@ struct Entry {
 pub struct PathClasses {
     groups: Vec<Group>,
     paths: PatternSet,
-    path_entries: Vec<Entry>,
+    /// The group of each embedded pattern, and of each that was added.
+    embedded_groups: &'static [u8],
+    own_groups: Vec<usize>,
     path_texts: OnceLock<Vec<String>>,
     excepts: PatternSet,
-    except_groups: Vec<usize>,
+    embedded_except_groups: &'static [u8],
+    own_except_groups: Vec<usize>,
     /// Of the secret and the sensitive patterns: what walks leave out. Made by the first walk.
     hidden_names: OnceLock<LastSteps>,
     /// The directories that patterns name, from the first step on.
-    directories: OnceLock<NamedDirectories>,
+    directories: NamedDirectories,
 }
 
 fn classes_of(config: &FactsConfig) -> [(Class, &[ClassGroup]); 3] {
@@ -98,40 +123,45 @@ fn classes_of(config: &FactsConfig) -> [(Class, &[ClassGroup]); 3] {
 }
 
 impl PathClasses {
-    /// The built-in classes.
+    /// The built-in classes. Costs next to nothing: their index is made when guardian is built.
     #[must_use]
     pub fn from_default() -> Self {
-        let mut classes = Self::empty();
-        let all = || classes_of(FactsConfig::embedded()).into_iter();
-        classes.paths.reserve(
-            all()
-                .flat_map(|(_, groups)| groups)
-                .map(|group| group.paths.len())
-                .sum(),
-        );
-        for (class, groups) in all() {
-            for group in groups {
-                classes.paths.extend_embedded(&group.paths);
-                let index = classes.add_group(class, group);
-                for pattern in &group.except {
-                    // Never malformed; if it were, it would except nothing.
-                    if classes.excepts.add(pattern).is_ok() {
-                        classes.except_groups.push(index);
-                    }
-                }
-            }
+        let index = &defaults::CLASS_INDEX;
+        let mut groups = Vec::new();
+        for (class, of_class) in classes_of(FactsConfig::embedded()) {
+            groups.extend(of_class.iter().map(|group| Group::of(class, group)));
         }
-        classes
+        Self {
+            groups,
+            paths: PatternSet::of(&index.paths),
+            embedded_groups: index.path_groups,
+            own_groups: Vec::new(),
+            path_texts: OnceLock::new(),
+            excepts: PatternSet::of(&index.excepts),
+            embedded_except_groups: index.except_groups,
+            own_except_groups: Vec::new(),
+            hidden_names: OnceLock::new(),
+            directories: NamedDirectories::of(&index.directories),
+        }
     }
 
-    /// The built-in classes with a user's additions.
+    /// The built-in classes with a user's additions. A group of a known name gets the added paths
+    /// and exceptions; `unless_public` of a known group stays as it is.
     ///
     /// # Errors
     /// A pattern of the extension is malformed.
-    pub fn with_extension(extension: FactsExtension) -> Result<Self, ClassError> {
-        let mut config = FactsConfig::embedded().clone();
-        config.extend(extension);
-        Self::compile(&config)
+    pub fn with_extension(extension: &FactsExtension) -> Result<Self, ClassError> {
+        let mut classes = Self::from_default();
+        for (class, groups) in [
+            (Class::Secret, &extension.secret),
+            (Class::Sensitive, &extension.sensitive),
+            (Class::Protected, &extension.protected),
+        ] {
+            for group in groups {
+                classes.extend_group(class, group)?;
+            }
+        }
+        Ok(classes)
     }
 
     /// Compiles the classes of a whole configuration.
@@ -139,53 +169,56 @@ impl PathClasses {
     /// # Errors
     /// A pattern is malformed.
     pub fn compile(config: &FactsConfig) -> Result<Self, ClassError> {
-        let mut classes = Self::empty();
+        let mut classes = Self {
+            groups: Vec::new(),
+            paths: PatternSet::of(Prepared::NONE),
+            embedded_groups: &[],
+            own_groups: Vec::new(),
+            path_texts: OnceLock::new(),
+            excepts: PatternSet::of(Prepared::NONE),
+            embedded_except_groups: &[],
+            own_except_groups: Vec::new(),
+            hidden_names: OnceLock::new(),
+            directories: NamedDirectories::of(EmbeddedDirectories::NONE),
+        };
         for (class, groups) in classes_of(config) {
             for group in groups {
-                for pattern in &group.paths {
-                    classes.paths.add(pattern)?;
-                }
-                let index = classes.add_group(class, group);
-                for pattern in &group.except {
-                    classes.excepts.add(pattern)?;
-                    classes.except_groups.push(index);
-                }
+                classes.extend_group(class, group)?;
             }
         }
         Ok(classes)
     }
 
-    fn empty() -> Self {
-        Self {
-            groups: Vec::new(),
-            paths: PatternSet::default(),
-            path_entries: Vec::new(),
-            path_texts: OnceLock::new(),
-            hidden_names: OnceLock::new(),
-            directories: OnceLock::new(),
-            excepts: PatternSet::default(),
-            except_groups: Vec::new(),
+    /// Adds a group, or to the group of this class and name.
+    fn extend_group(&mut self, class: Class, added: &ClassGroup) -> Result<(), ClassError> {
+        let is_same = |group: &Group| group.class == class && group.name == added.name;
+        let index = self.groups.iter().position(is_same).unwrap_or_else(|| {
+            self.groups.push(Group::of(class, added));
+            self.groups.len() - 1
+        });
+        for pattern in &*added.paths {
+            self.paths.add(pattern)?;
+            self.own_groups.push(index);
+            self.directories.add(pattern);
         }
+        for pattern in &*added.except {
+            self.excepts.add(pattern)?;
+            self.own_except_groups.push(index);
+        }
+        Ok(())
     }
 
-    /// Notes a group whose patterns of paths were added; its number.
-    fn add_group(&mut self, class: Class, group: &ClassGroup) -> usize {
-        let index = self.groups.len();
-        self.groups.push(Group {
-            class,
-            name: group.name.clone(),
-            why: group.why.clone(),
-            unless_public: group.unless_public,
-        });
-        let entries = group.paths.iter().map(|pattern| Entry {
-            group: index,
-            tree: pattern.ends_with("/**"),
-        });
-        self.path_entries.extend(entries);
-        index
+    /// The group of a pattern, by the pattern's number.
+    fn group_of_path(&self, number: usize) -> usize {
+        numbered(self.embedded_groups, &self.own_groups, number)
     }
 
-    /// The patterns behind `path_entries`, for pattern-against-pattern questions.
+    /// The group of an exception, by the exception's number.
+    fn group_of_except(&self, number: usize) -> usize {
+        numbered(self.embedded_except_groups, &self.own_except_groups, number)
+    }
+
+    /// The patterns of paths, for pattern-against-pattern questions.
     fn path_texts(&self) -> &[String] {
         self.path_texts
             .get_or_init(|| self.paths.texts().map(anchored).collect())
@@ -195,8 +228,8 @@ impl PathClasses {
     fn hidden_names(&self) -> &LastSteps {
         self.hidden_names.get_or_init(|| {
             let mut names = LastSteps::default();
-            for (text, entry) in self.paths.texts().zip(&self.path_entries) {
-                if self.groups[entry.group].class != Class::Protected {
+            for (number, text) in self.paths.texts().enumerate() {
+                if self.groups[self.group_of_path(number)].class != Class::Protected {
                     names.add(text);
                 }
             }
@@ -208,10 +241,7 @@ impl PathClasses {
     /// `.yarn/plugins`, and all beneath `.claude`.
     #[must_use]
     pub fn holds_well_known_names(&self, directory: &Path) -> bool {
-        let directories = self
-            .directories
-            .get_or_init(|| NamedDirectories::new(self.paths.texts()));
-        directories.may_hold(&folded(directory))
+        self.directories.may_hold(&folded(directory))
     }
 
     /// Every group that an absolute path belongs to by its name. `home` is the user's home
@@ -220,39 +250,41 @@ impl PathClasses {
     #[must_use]
     pub fn explain(&self, path: &Path, home: &Path) -> Vec<ClassHit<'_>> {
         let lower_home = home.to_string_lossy().to_lowercase();
-        let mut entries = Vec::new();
+        let mut numbers = Vec::new();
         self.paths
-            .each_match(&Subject::new(&folded(path), &lower_home), |index| {
-                entries.push(index)
+            .each_match(&Subject::new(&folded(path), &lower_home), |number| {
+                numbers.push(number)
             });
-        if entries.is_empty() {
+        if numbers.is_empty() {
             return Vec::new();
         }
-        entries.sort_unstable();
-        entries.dedup();
+        numbers.sort_unstable();
+        numbers.dedup();
         // An exception loosens, so it is matched on the plain lower-case name: a trailing dot or
         // a stream suffix never makes `id_rsa.pub. ` out of something else.
         let mut lifted = Vec::new();
         self.excepts.each_match(
             &Subject::new(&path.to_string_lossy().to_lowercase(), &lower_home),
-            |index| lifted.push(self.except_groups[index]),
+            |number| lifted.push(self.group_of_except(number)),
         );
         let mut hits: Vec<ClassHit<'_>> = Vec::new();
-        for entry in entries.into_iter().map(|index| self.path_entries[index]) {
-            if lifted.contains(&entry.group) {
+        for number in numbers {
+            let group = self.group_of_path(number);
+            if lifted.contains(&group) {
                 continue;
             }
-            let group = &self.groups[entry.group];
+            let tree = is_tree(self.paths.text(number));
+            let group = &self.groups[group];
             match hits
                 .iter_mut()
                 .find(|hit| hit.group == &*group.name && hit.class == group.class)
             {
-                Some(hit) => hit.tree |= entry.tree,
+                Some(hit) => hit.tree |= tree,
                 None => hits.push(ClassHit {
                     class: group.class,
                     group: &group.name,
                     why: &group.why,
-                    tree: entry.tree,
+                    tree,
                     unless_public: group.unless_public,
                 }),
             }
@@ -285,8 +317,8 @@ impl PathClasses {
         let mut sensitivity = Sensitivity::default();
         for candidate in candidates(&pattern.to_lowercase(), home) {
             let candidate = intersect::tokens(&candidate);
-            for (text, entry) in self.path_texts().iter().zip(&self.path_entries) {
-                let class = self.groups[entry.group].class;
+            for (number, text) in self.path_texts().iter().enumerate() {
+                let class = self.groups[self.group_of_path(number)].class;
                 if sensitivity.has(class) {
                     continue;
                 }
@@ -317,9 +349,9 @@ impl PathClasses {
         let mut sensitivity = Sensitivity::default();
         for candidate in candidates(&folded(directory), home) {
             let prefix = format!("{}/", candidate.trim_end_matches('/'));
-            for (index, text) in self.paths.anchored_like(&prefix) {
+            for (number, text) in self.paths.anchored_like(&prefix) {
                 if is_beneath(text, &prefix) {
-                    sensitivity.add(self.groups[self.path_entries[index].group].class);
+                    sensitivity.add(self.groups[self.group_of_path(number)].class);
                 }
             }
         }

@@ -6,13 +6,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
+use crate::classes::directories::EmbeddedDirectories;
+use crate::classes::folded;
 use crate::classes::pattern_set::{PatternSet, Subject};
-use crate::classes::{ClassError, folded};
+use crate::classes::prepared::Prepared;
 
 /// A text of the configuration: embedded in the program, or a user's own.
 pub type Text = Cow<'static, str>;
+/// A list of texts, likewise.
+pub type Texts = Cow<'static, [Text]>;
 
 /// One named entry of a path class. The pattern language is described at the top of
 /// `config/default.toml`.
@@ -26,10 +30,10 @@ pub struct ClassGroup {
     pub why: Text,
     /// What belongs to the group.
     #[serde(default)]
-    pub paths: Vec<Text>,
+    pub paths: Texts,
     /// What does not, although it matches `paths`.
     #[serde(default)]
-    pub except: Vec<Text>,
+    pub except: Texts,
     /// A file of the group that holds only certificates or public keys does not belong to it.
     #[serde(default)]
     pub unless_public: bool,
@@ -40,15 +44,15 @@ pub struct ClassGroup {
 #[serde(deny_unknown_fields)]
 pub struct SystemPathLists {
     /// See [`SystemPaths::is_system_directory`].
-    pub directories: Vec<Text>,
+    pub directories: Texts,
     /// Directories whose direct children count as system directories too.
-    pub children_of: Vec<Text>,
+    pub children_of: Texts,
     /// See [`SystemPaths::is_block_device`].
-    pub block_devices: Vec<Text>,
+    pub block_devices: Texts,
     /// See [`SystemPaths::is_null_device`].
-    pub null_devices: Vec<Text>,
+    pub null_devices: Texts,
     /// See [`SystemPaths::is_public_file`].
-    pub public_files: Vec<Text>,
+    pub public_files: Texts,
 }
 
 /// Names of directories that a build makes again (SPEC §7.3).
@@ -56,9 +60,9 @@ pub struct SystemPathLists {
 #[serde(deny_unknown_fields)]
 pub struct Regenerable {
     /// Base names of those that count where git ignores them.
-    pub directories: Vec<Text>,
+    pub directories: Texts,
     /// Base names of those that nothing but a tool makes: they count whatever git says.
-    pub by_name: Vec<Text>,
+    pub by_name: Texts,
 }
 
 impl Regenerable {
@@ -98,11 +102,32 @@ pub enum VariableMeaning {
 #[serde(deny_unknown_fields)]
 pub struct Variables {
     /// Names that are harmless with any value.
-    pub harmless: Vec<Text>,
+    pub harmless: Texts,
     /// Names (`X*` = any name that starts with `X`) that change what is executed.
-    pub changes_execution: Vec<Text>,
+    pub changes_execution: Texts,
     /// Values that make a variable of `changes_execution` harmless.
-    pub harmless_values: BTreeMap<Text, Vec<Text>>,
+    #[serde(deserialize_with = "harmless_values")]
+    pub harmless_values: Cow<'static, [HarmlessValues]>,
+}
+
+/// Values that make assigning a variable harmless.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HarmlessValues {
+    /// The variable.
+    pub name: Text,
+    /// Its values.
+    pub values: Texts,
+}
+
+/// A table of lists, by the name of the variable.
+fn harmless_values<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Cow<'static, [HarmlessValues]>, D::Error> {
+    let table = BTreeMap::<Text, Texts>::deserialize(deserializer)?;
+    let list = table.into_iter();
+    Ok(list
+        .map(|(name, values)| HarmlessValues { name, values })
+        .collect())
 }
 
 impl Variables {
@@ -113,8 +138,9 @@ impl Variables {
         if self.harmless.iter().any(|known| known == name) {
             return VariableMeaning::Harmless;
         }
-        if let (Some(value), Some(values)) = (value, self.harmless_values.get(name))
-            && values.iter().any(|known| known == value)
+        let listed = self.harmless_values.iter().find(|of| of.name == name);
+        if let (Some(value), Some(listed)) = (value, listed)
+            && listed.values.iter().any(|known| known == value)
         {
             return VariableMeaning::Harmless;
         }
@@ -138,11 +164,11 @@ impl Variables {
 #[serde(deny_unknown_fields)]
 pub struct FactsConfig {
     /// Secret files.
-    pub secret: Vec<ClassGroup>,
+    pub secret: Cow<'static, [ClassGroup]>,
     /// Sensitive paths.
-    pub sensitive: Vec<ClassGroup>,
+    pub sensitive: Cow<'static, [ClassGroup]>,
     /// Protected files.
-    pub protected: Vec<ClassGroup>,
+    pub protected: Cow<'static, [ClassGroup]>,
     /// System paths.
     pub system: SystemPathLists,
     /// Regenerable directories.
@@ -167,27 +193,7 @@ impl FactsConfig {
     /// The embedded defaults.
     #[must_use]
     pub fn embedded() -> &'static Self {
-        &EMBEDDED.0
-    }
-
-    /// Adds a user's groups. A group of a known name gets the added paths and exceptions;
-    /// `unless_public` of a known group stays as it is.
-    pub fn extend(&mut self, extension: FactsExtension) {
-        for (groups, added) in [
-            (&mut self.secret, extension.secret),
-            (&mut self.sensitive, extension.sensitive),
-            (&mut self.protected, extension.protected),
-        ] {
-            for group in added {
-                match groups.iter_mut().find(|known| known.name == group.name) {
-                    Some(known) => {
-                        known.paths.extend(group.paths);
-                        known.except.extend(group.except);
-                    }
-                    None => groups.push(group),
-                }
-            }
-        }
+        &embedded::CONFIG
     }
 }
 
@@ -202,35 +208,10 @@ pub struct SystemPaths {
 }
 
 impl SystemPaths {
-    /// Compiles the lists.
-    ///
-    /// # Errors
-    /// A pattern is malformed.
-    pub fn compile(lists: &SystemPathLists) -> Result<Self, ClassError> {
-        Ok(Self {
-            directories: PatternSet::compile(&lists.directories)?,
-            children_of: PatternSet::compile(&lists.children_of)?,
-            block_devices: PatternSet::compile(&lists.block_devices)?,
-            null_devices: PatternSet::compile(&lists.null_devices)?,
-            public_files: PatternSet::compile(&lists.public_files)?,
-        })
-    }
-
-    /// The embedded lists, which a test checks.
-    fn of_embedded(lists: &SystemPathLists) -> Self {
-        Self {
-            directories: PatternSet::of_embedded(&lists.directories),
-            children_of: PatternSet::of_embedded(&lists.children_of),
-            block_devices: PatternSet::of_embedded(&lists.block_devices),
-            null_devices: PatternSet::of_embedded(&lists.null_devices),
-            public_files: PatternSet::of_embedded(&lists.public_files),
-        }
-    }
-
     /// The built-in lists.
     #[must_use]
     pub fn embedded() -> &'static Self {
-        &EMBEDDED.1
+        &SYSTEM_PATHS
     }
 
     /// `/`, a system directory, or what lies directly in `/etc` or `/usr` (SPEC §7.3).
@@ -268,61 +249,40 @@ impl SystemPaths {
     }
 }
 
+/// The index of the embedded path classes. Patterns are numbered through all groups of all classes.
+pub(crate) struct ClassIndex {
+    pub(crate) paths: Prepared,
+    /// The group of each pattern, numbered through all classes.
+    pub(crate) path_groups: &'static [u8],
+    pub(crate) excepts: Prepared,
+    /// The same of each exception.
+    pub(crate) except_groups: &'static [u8],
+    pub(crate) directories: EmbeddedDirectories,
+}
+
+/// What the build script made of the `[facts]` section of `config/default.toml`.
 mod embedded {
+    use super::{
+        ClassGroup, ClassIndex, Cow, EmbeddedDirectories, FactsConfig, HarmlessValues, Prepared,
+        Regenerable, SystemPathLists, Text, Texts, Variables,
+    };
+
     include!(concat!(env!("OUT_DIR"), "/defaults.rs"));
 
-    use super::{ClassGroup, FactsConfig, Regenerable, SystemPathLists, Text, Variables};
-
-    /// The `[facts]` section of `config/default.toml`, read when guardian was built.
-    pub(super) fn config() -> FactsConfig {
-        FactsConfig {
-            secret: groups(SECRET),
-            sensitive: groups(SENSITIVE),
-            protected: groups(PROTECTED),
-            system: SystemPathLists {
-                directories: owned(SYSTEM_DIRECTORIES),
-                children_of: owned(SYSTEM_CHILDREN_OF),
-                block_devices: owned(SYSTEM_BLOCK_DEVICES),
-                null_devices: owned(SYSTEM_NULL_DEVICES),
-                public_files: owned(SYSTEM_PUBLIC_FILES),
-            },
-            regenerable: Regenerable {
-                directories: owned(REGENERABLE_DIRECTORIES),
-                by_name: owned(REGENERABLE_BY_NAME),
-            },
-            variables: Variables {
-                harmless: owned(VARIABLES_HARMLESS),
-                changes_execution: owned(VARIABLES_CHANGES_EXECUTION),
-                harmless_values: HARMLESS_VALUES
-                    .iter()
-                    .map(|(name, values)| (Text::Borrowed(*name), owned(values)))
-                    .collect(),
-            },
-        }
-    }
-
-    fn groups(groups: &[Group]) -> Vec<ClassGroup> {
-        groups
-            .iter()
-            .map(|(name, why, paths, except, unless_public)| ClassGroup {
-                name: Text::Borrowed(name),
-                why: Text::Borrowed(why),
-                paths: owned(paths),
-                except: owned(except),
-                unless_public: *unless_public,
-            })
-            .collect()
-    }
-
-    fn owned(texts: &'static [&'static str]) -> Vec<Text> {
-        texts.iter().map(|text| Text::Borrowed(text)).collect()
+    /// A part of a list.
+    const fn part(all: &'static [Text], start: usize, end: usize) -> Texts {
+        Cow::Borrowed(all.split_at(end).0.split_at(start).1)
     }
 }
 
-static EMBEDDED: LazyLock<(FactsConfig, SystemPaths)> = LazyLock::new(|| {
-    let config = embedded::config();
-    let system = SystemPaths::of_embedded(&config.system);
-    (config, system)
+pub(crate) use embedded::CLASS_INDEX;
+
+static SYSTEM_PATHS: LazyLock<SystemPaths> = LazyLock::new(|| SystemPaths {
+    directories: PatternSet::of(&embedded::SYSTEM_DIRECTORIES_INDEX),
+    children_of: PatternSet::of(&embedded::SYSTEM_CHILDREN_OF_INDEX),
+    block_devices: PatternSet::of(&embedded::SYSTEM_BLOCK_DEVICES_INDEX),
+    null_devices: PatternSet::of(&embedded::SYSTEM_NULL_DEVICES_INDEX),
+    public_files: PatternSet::of(&embedded::SYSTEM_PUBLIC_FILES_INDEX),
 });
 
 #[cfg(test)]
@@ -339,9 +299,6 @@ mod tests {
         let text = include_str!("../../../config/default.toml");
         let file: DefaultFile = toml::from_str(text).unwrap();
         assert_eq!(file.facts, *FactsConfig::embedded());
-        // Embedded patterns are not checked when they are used.
-        assert!(SystemPaths::compile(&file.facts.system).is_ok());
-        assert!(crate::PathClasses::compile(&file.facts).is_ok());
     }
 
     #[test]
@@ -452,28 +409,16 @@ mod tests {
     #[test]
     fn no_name_is_harmless_and_execution_changing_by_its_exact_name() {
         let variables = &FactsConfig::embedded().variables;
-        for name in &variables.harmless {
+        for name in variables.harmless.iter() {
             assert!(!variables.changes_execution.contains(name), "{name}");
         }
-        for name in variables.harmless_values.keys() {
+        for listed in variables.harmless_values.iter() {
             assert_eq!(
-                variables.meaning(name, None),
+                variables.meaning(&listed.name, None),
                 VariableMeaning::ChangesExecution,
-                "{name} needs no values"
+                "{} needs no values",
+                listed.name
             );
         }
-    }
-
-    #[test]
-    fn a_user_group_of_a_known_name_adds_to_it() {
-        let mut config = FactsConfig::embedded().clone();
-        let before = config.secret.len();
-        let extension: FactsExtension = toml::from_str(
-            "[[secret]]\nname = \"key-file\"\npaths = [\"*.secretkey\"]\n[[protected]]\nname = \"mine\"\npaths = [\"deploy.sh\"]\n",
-        )
-        .unwrap();
-        config.extend(extension);
-        assert_eq!(config.secret.len(), before);
-        assert!(config.protected.iter().any(|group| group.name == "mine"));
     }
 }

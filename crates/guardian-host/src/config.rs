@@ -155,7 +155,7 @@ impl UserConfig {
         if self.facts == FactsExtension::default() {
             Ok(PathClasses::from_default())
         } else {
-            PathClasses::with_extension(self.facts.clone())
+            PathClasses::with_extension(&self.facts)
         }
     }
 

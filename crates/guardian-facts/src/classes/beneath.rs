@@ -38,9 +38,8 @@ impl PathClasses {
         let lower_home = home.to_string_lossy().to_lowercase();
         let mut marked = false;
         self.paths
-            .each_match(&Subject::new(&folded(directory), &lower_home), |index| {
-                let entry = self.path_entries[index];
-                marked |= self.groups[entry.group].class != Class::Protected;
+            .each_match(&Subject::new(&folded(directory), &lower_home), |number| {
+                marked |= self.groups[self.group_of_path(number)].class != Class::Protected;
             });
         NamesBeneath {
             classes: self,

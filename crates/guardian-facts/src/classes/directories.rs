@@ -2,11 +2,28 @@
 
 use std::collections::HashSet;
 
-use super::pattern_set::is_anchored;
+use super::pattern::directories_of;
+
+/// Directories of embedded patterns, each list sorted.
+#[derive(Debug)]
+pub(crate) struct EmbeddedDirectories {
+    /// See [`super::pattern::DirectoriesOfPattern`].
+    pub(crate) on_the_way: &'static [&'static str],
+    pub(crate) trees: &'static [&'static str],
+}
+
+impl EmbeddedDirectories {
+    /// No directories.
+    pub(crate) const NONE: &'static Self = &Self {
+        on_the_way: &[],
+        trees: &[],
+    };
+}
 
 /// Relative, lower-case paths of directories.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct NamedDirectories {
+    embedded: &'static EmbeddedDirectories,
     /// Named on the way to a file: `.yarn` and `.yarn/plugins`.
     on_the_way: HashSet<String>,
     /// Wholly of a class: `.claude`.
@@ -14,45 +31,33 @@ pub(super) struct NamedDirectories {
 }
 
 impl NamedDirectories {
-    /// Takes the directories from patterns. Those that begin at `/` or `~` name one place, which is
-    /// no matter of a relative path; a component with a wildcard ends what can be looked up.
-    pub(super) fn new<'a>(patterns: impl Iterator<Item = &'a str>) -> Self {
-        let mut named = Self::default();
-        for pattern in patterns {
-            if is_anchored(pattern) {
-                continue;
-            }
-            let lower = pattern.to_lowercase();
-            let (rest, is_tree) = match lower.strip_suffix("/**") {
-                Some(rest) => (rest, true),
-                None => (lower.as_str(), false),
-            };
-            let rest = rest.strip_prefix("**/").unwrap_or(rest);
-            let literal = match rest.find(['*', '?', '[']) {
-                Some(wild) => rest[..wild].rfind('/').map_or("", |slash| &rest[..slash]),
-                None if is_tree => {
-                    named.trees.insert(rest.to_owned());
-                    rest
-                }
-                None => rest.rfind('/').map_or("", |slash| &rest[..slash]),
-            };
-            let ends = literal.match_indices('/').map(|(at, _)| at);
-            for end in ends.chain([literal.len()]) {
-                if end > 0 {
-                    named.on_the_way.insert(literal[..end].to_owned());
-                }
-            }
+    /// Embedded ones, to which [`Self::add`] adds.
+    pub(super) fn of(embedded: &'static EmbeddedDirectories) -> Self {
+        Self {
+            embedded,
+            on_the_way: HashSet::new(),
+            trees: HashSet::new(),
         }
-        named
+    }
+
+    /// Adds the directories of a pattern.
+    pub(super) fn add(&mut self, pattern: &str) {
+        let found = directories_of(pattern);
+        self.on_the_way.extend(found.on_the_way);
+        self.trees.extend(found.tree);
     }
 
     /// The directory (lower-case, relative) is on the way to a name, or within a tree.
     pub(super) fn may_hold(&self, directory: &str) -> bool {
         let ends = directory.match_indices('/').map(|(at, _)| at);
-        self.on_the_way.contains(directory)
+        self.embedded.on_the_way.binary_search(&directory).is_ok()
+            || self.on_the_way.contains(directory)
             || ends
                 .chain([directory.len()])
-                .any(|end| self.trees.contains(&directory[..end]))
+                .map(|end| &directory[..end])
+                .any(|above| {
+                    self.embedded.trees.binary_search(&above).is_ok() || self.trees.contains(above)
+                })
     }
 }
 
@@ -69,7 +74,8 @@ mod tests {
             "~/.ssh/**",
             ".run/*.xml",
         ];
-        let named = NamedDirectories::new(patterns.into_iter());
+        let mut named = NamedDirectories::of(EmbeddedDirectories::NONE);
+        patterns.into_iter().for_each(|pattern| named.add(pattern));
         for known in [
             ".yarn",
             ".yarn/plugins",

@@ -142,12 +142,12 @@ impl FactContext<'_> {
                 Alias::Plain(_) => path,
                 // Only the collapsed text is an alias: where it leads depends on links.
                 Alias::Rewritten(_) | Alias::Descriptor(_) | Alias::OtherProcess => {
-                    return Ok(process_path(written, lexical));
+                    return Ok(self.process_path(written, lexical));
                 }
             },
             Alias::Rewritten(path) => path,
             Alias::Descriptor(number) => return Ok(descriptor(written, number)),
-            Alias::OtherProcess => return Ok(process_path(written, lexical)),
+            Alias::OtherProcess => return Ok(self.process_path(written, lexical)),
         };
         let resolved = self.probe.resolve(&asked);
         if let Some(reason) = resolved.error {
@@ -241,6 +241,24 @@ impl FactContext<'_> {
         sensitivity
     }
 
+    /// Root, directory or descriptor of a process, whose target is not known: as sensitive as what it
+    /// may lead to, and of the classes that its own name has.
+    fn process_path(&self, written: &str, path: PathBuf) -> PathFact {
+        let by_name = self.classes.classify(&path, &self.roots.home);
+        PathFact {
+            written: written.to_owned(),
+            path,
+            scope: Scope::Outside,
+            sensitivity: Sensitivity {
+                sensitive: true,
+                ..by_name
+            },
+            kind: None,
+            links: 1,
+            identity: None,
+        }
+    }
+
     fn content_is_public(&self, path: &Path) -> bool {
         self.probe
             .read_file(path, MAX_KEY_FILE)
@@ -272,23 +290,6 @@ fn descriptor(written: &str, number: u32) -> PathFact {
         scope: Scope::Outside,
         sensitivity: Sensitivity::default(),
         kind: Some(FileKind::Special),
-        links: 1,
-        identity: None,
-    }
-}
-
-/// Root, directory or descriptor of a process, whose target is not known: as sensitive as what it
-/// may lead to.
-fn process_path(written: &str, path: PathBuf) -> PathFact {
-    PathFact {
-        written: written.to_owned(),
-        path,
-        scope: Scope::Outside,
-        sensitivity: Sensitivity {
-            sensitive: true,
-            ..Sensitivity::default()
-        },
-        kind: None,
         links: 1,
         identity: None,
     }

@@ -244,9 +244,9 @@ fn groups_have_unique_names_reasons_and_patterns_that_match_something() {
         let count = names.len();
         names.dedup();
         assert_eq!(names.len(), count, "names are unique");
-        for group in groups {
+        for group in groups.iter() {
             assert!(!group.why.is_empty(), "{}", group.name);
-            let mut paths = group.paths.clone();
+            let mut paths = group.paths.to_vec();
             paths.sort();
             let count = paths.len();
             paths.dedup();
@@ -265,8 +265,8 @@ fn every_pattern_matches_the_path_it_spells() {
         (Class::Sensitive, &config.sensitive),
         (Class::Protected, &config.protected),
     ] {
-        for group in groups {
-            for pattern in &group.paths {
+        for group in groups.iter() {
+            for pattern in group.paths.iter() {
                 let spelled = pattern.replace("**", "x").replace(['*', '?'], "x");
                 let path = match spelled.strip_prefix("~/") {
                     Some(rest) => format!("/home/dev/{rest}"),
@@ -288,6 +288,74 @@ fn every_pattern_matches_the_path_it_spells() {
     }
 }
 
+/// Paths around a pattern: what it spells, what lies beneath and above, in capitals, elsewhere.
+fn paths_around(pattern: &str) -> Vec<String> {
+    let spelled = pattern.replace("**", "x/y").replace(['*', '?'], "x");
+    let spelled = spelled.replace(['[', ']'], "");
+    let path = match spelled.strip_prefix("~/") {
+        Some(rest) => format!("/home/dev/{rest}"),
+        None if spelled.starts_with('/') => spelled.clone(),
+        None => format!("/w/{spelled}"),
+    };
+    let above = Path::new(&path)
+        .parent()
+        .map_or("/", |path| path.to_str().unwrap());
+    let other_home = spelled.replacen('~', "/root", 1);
+    vec![
+        above.to_owned(),
+        format!("{path}/beneath"),
+        path.to_uppercase(),
+        format!("/w/a/{}", path.trim_start_matches('/')),
+        format!("{path}x"),
+        other_home,
+        path,
+    ]
+}
+
+#[test]
+fn the_index_made_at_build_time_answers_as_patterns_compiled_now() {
+    let config = FactsConfig::embedded();
+    let prepared = PathClasses::from_default();
+    let compiled = PathClasses::compile(config).unwrap();
+    let home = Path::new("/home/dev");
+    let groups = [&config.secret, &config.sensitive, &config.protected];
+    let groups = groups.into_iter().flat_map(|groups| groups.iter());
+    let patterns = groups.flat_map(|group| group.paths.iter().chain(group.except.iter()));
+    for path in patterns.flat_map(|pattern| paths_around(pattern)) {
+        let path = Path::new(&path);
+        assert_eq!(
+            prepared.explain(path, home),
+            compiled.explain(path, home),
+            "{}",
+            path.display()
+        );
+        assert_eq!(
+            prepared.fixed_places_beneath(path, home),
+            compiled.fixed_places_beneath(path, home),
+            "{}",
+            path.display()
+        );
+        let relative = path.strip_prefix("/w").unwrap_or(path);
+        assert_eq!(
+            prepared.holds_well_known_names(relative),
+            compiled.holds_well_known_names(relative),
+            "{}",
+            relative.display()
+        );
+    }
+}
+
+#[test]
+fn a_group_of_a_known_name_in_another_class_is_a_group_of_its_own() {
+    let extension: FactsExtension = toml::from_str(
+        "[[protected]]\nname = \"environment-file\"\nwhy = \"x\"\npaths = [\"deploy.sh\"]\nexcept = [\".env\"]\n",
+    )
+    .unwrap();
+    let classes = PathClasses::with_extension(&extension).unwrap();
+    check(&classes, Class::Protected, true, &["/w/deploy.sh"]);
+    check(&classes, Class::Secret, true, &["/w/.env"]);
+}
+
 #[test]
 fn a_user_adds_groups_and_exceptions() {
     let extension: FactsExtension = toml::from_str(
@@ -303,7 +371,7 @@ fn a_user_adds_groups_and_exceptions() {
         "#,
     )
     .unwrap();
-    let classes = PathClasses::with_extension(extension).unwrap();
+    let classes = PathClasses::with_extension(&extension).unwrap();
     check(&classes, Class::Secret, true, &["/w/a.token", "/w/.env"]);
     check(&classes, Class::Secret, false, &["/w/.env.ci"]);
 }
@@ -312,7 +380,7 @@ fn a_user_adds_groups_and_exceptions() {
 fn a_malformed_pattern_is_an_error_that_names_it() {
     let extension: FactsExtension =
         toml::from_str("[[protected]]\nname = \"x\"\npaths = [\"a[b\"]\n").unwrap();
-    let error = PathClasses::with_extension(extension).unwrap_err();
+    let error = PathClasses::with_extension(&extension).unwrap_err();
     assert_eq!(error.pattern, "a[b");
 }
 

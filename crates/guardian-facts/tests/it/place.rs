@@ -215,6 +215,8 @@ fn process_aliases_are_not_a_way_around() {
     check_classes("/proc/self/root/etc/shadow", "n");
     check_classes("/proc/self/cwd/.env", "s");
     check_classes("/proc/1/root/home/dev/proj/README.md", "n");
+    check_classes("/proc/1/root/home/dev/proj/.env", "sn");
+    check_classes("/proc/1/cwd/.git/hooks/x", "np");
     check_classes("/proc/self/environ", "n");
     check_classes("/proc/1/mem", "n");
     check_classes("src/../../../../proc/self/cwd/README.md", "n");
