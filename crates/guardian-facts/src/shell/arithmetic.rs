@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use super::give_up;
 use super::parser::Origin;
 use super::reader::Reader;
 use super::syntax::Piece;
@@ -15,6 +16,22 @@ impl Reader<'_> {
     /// Walks an arithmetic text: its substitutions, what it evaluates, what it assigns.
     pub(super) fn arithmetic(&mut self, pieces: &[Piece], span: Span, state: &mut State) {
         let text = self.quoted(pieces, state);
+        self.evaluate(&text, span, state);
+    }
+
+    /// [`Self::arithmetic`] where its value is put into a word: an error gives the line up.
+    pub(super) fn arithmetic_with_a_value(
+        &mut self,
+        pieces: &[Piece],
+        span: Span,
+        state: &mut State,
+    ) {
+        let text = self.quoted(pieces, state);
+        let is_valid =
+            spelled(&text, state).is_some_and(|text| give_up::is_surely_valid(&text, state));
+        if !is_valid {
+            self.may_give_up(state);
+        }
         self.evaluate(&text, span, state);
     }
 

@@ -58,6 +58,7 @@ impl Reader<'_> {
             state.set_unknown(name, Kind::Integer);
             return;
         }
+        self.may_give_up_assigning(name, state);
         if state.stubborn.contains(name) {
             self.assign_stubborn(name, state);
             return;
@@ -88,7 +89,7 @@ impl Reader<'_> {
                     format!("the value of `{name}` is not known"),
                 ),
             },
-            "POSIXLY_CORRECT" | "SHELLOPTS" | "BASHOPTS" | "BASH_COMPAT" => {
+            "POSIXLY_CORRECT" | "SHELLOPTS" | "BASHOPTS" | "BASH_COMPAT" | "FUNCNEST" => {
                 self.partial_at(
                     span,
                     opacity::SHELL_OPTIONS,

@@ -109,7 +109,10 @@ fn first_expression(raw: &str) -> Result<Option<Expression>, ()> {
             start += skip;
             continue;
         }
+        // `{}` in front is no brace, whatever follows: `{}{a},b}` is `{}a}` and `{}b`.
+        let is_pair_in_front = start == 0 && bytes.get(1) == Some(&b'}');
         if bytes.get(start) == Some(&b'{')
+            && !is_pair_in_front
             && let Some(expression) = expression_at(raw, start)?
         {
             return Ok(Some(expression));
@@ -287,6 +290,9 @@ mod tests {
         check("{\"a,b\",c}", &["\"a,b\"", "c"]);
         check("{a\\,b,c}", &["a\\,b", "c"]);
         check("{}", &["{}"]);
+        check("{}{a},b}", &["{}a}", "{}b"]);
+        check("x{}{a},b}", &["x}{a}", "xb"]);
+        check("{a,b}{}{c},d}", &["a{}c}", "a{}d", "b{}c}", "b{}d"]);
         check("{a},b}", &["a}", "b"]);
         check("{a}{b,c}", &["{a}b", "{a}c"]);
     }

@@ -56,7 +56,7 @@ impl Reader<'_> {
         if dead { Flow::dead() } else { flow }
     }
 
-    fn statement(&mut self, statement: &Statement, state: State) -> Flow {
+    pub(super) fn statement(&mut self, statement: &Statement, state: State) -> Flow {
         if !statement.background {
             return self.and_or(statement, state);
         }
@@ -224,7 +224,7 @@ impl Reader<'_> {
         let mut input = None;
         let mut not_run = None;
         if !command.redirects.is_empty() {
-            let redirects = self.redirects(&command.redirects, &mut state);
+            let redirects = self.redirects_of_one(&command.redirects, &mut state);
             input = redirects.input.clone();
             if redirects.may_fail() {
                 not_run = Some(state.clone());

@@ -141,6 +141,10 @@ impl Reader<'_> {
                 }
                 Piece::Quoted(text) => fields.push(Part::Literal(text.clone())),
                 Piece::Double(inner) => {
+                    if !only_lists(inner) && inner.iter().any(is_list) {
+                        self.double_with_list(inner, state, splitting, &mut fields);
+                        continue;
+                    }
                     fields.present = fields.present || !only_lists(inner);
                     for piece in inner {
                         self.inner_piece(piece, state, true, splitting, &mut fields);
@@ -156,6 +160,38 @@ impl Reader<'_> {
             }
         }
         fields.done
+    }
+
+    /// `"$x$@"`: a quoted stretch with a list in it leaves no empty word when the list is empty and
+    /// nothing else is in it.
+    fn double_with_list(
+        &mut self,
+        inner: &[Piece],
+        state: &mut State,
+        splitting: Splitting,
+        fields: &mut Fields,
+    ) {
+        let before = std::mem::take(&mut fields.current);
+        let done = fields.done.len();
+        for piece in inner {
+            self.inner_piece(piece, state, true, splitting, fields);
+        }
+        if let Some(first) = fields.done.get_mut(done) {
+            let rest = std::mem::replace(first, before);
+            rest.into_iter().for_each(|part| push(first, part));
+            return;
+        }
+        let is_certain = |part: &Part| matches!(part, Part::Literal(text) if !text.is_empty());
+        if !fields.current.iter().any(is_certain) {
+            fields.push(Part::Unknown {
+                written: "\"$@\"".to_owned(),
+                kind: Kind::Benign,
+                may_be_empty: true,
+                may_split: true,
+            });
+        }
+        let rest = std::mem::replace(&mut fields.current, before);
+        rest.into_iter().for_each(|part| fields.push(part));
     }
 
     #[expect(
@@ -319,7 +355,7 @@ impl Reader<'_> {
                 written,
                 span,
             } => {
-                self.arithmetic(pieces, *span, state);
+                self.arithmetic_with_a_value(pieces, *span, state);
                 let split = !quoted && splitting == Splitting::Fields && state.splits_unknown;
                 let mut part = unknown(written, Kind::Integer);
                 if let Part::Unknown { may_split, .. } = &mut part {
@@ -449,17 +485,16 @@ fn is_empty_text(value: Option<Value>) -> bool {
 
 /// `"$@"` and `"${a[@]}"` alone make no field when there are no elements.
 fn only_lists(pieces: &[Piece]) -> bool {
-    !pieces.is_empty()
-        && pieces.iter().all(|piece| match piece {
-            Piece::Parameter(parameter) => {
-                parameter.name == "@"
-                    || parameter
-                        .index
-                        .as_deref()
-                        .is_some_and(super::parameters::is_all)
-            }
-            _ => false,
-        })
+    !pieces.is_empty() && pieces.iter().all(is_list)
+}
+
+/// `$@`, `${x[@]}` and what is made of them.
+fn is_list(piece: &Piece) -> bool {
+    let Piece::Parameter(parameter) = piece else {
+        return false;
+    };
+    let index = parameter.index.as_deref();
+    parameter.name == "@" || index.is_some_and(super::parameters::is_all)
 }
 
 fn split_literal(text: &str, fields: &mut Fields) {

@@ -30,6 +30,7 @@ mod git_ignored;
 mod git_index;
 mod git_names;
 mod git_untracked;
+mod give_up;
 mod hosts;
 mod inline_paths;
 mod loose;

@@ -442,7 +442,7 @@ impl Reader<'_> {
         }
         self.texts += 1;
         let script = Parser::new(text, origin, 0).script();
-        let flow = self.list(&script.list, state.clone());
+        let flow = self.lines(&script.list, state.clone());
         if let Some(problem) = &script.problem {
             self.partial(problem);
             let after = flow.clone().after().unwrap_or(state);

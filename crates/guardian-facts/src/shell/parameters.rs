@@ -82,6 +82,10 @@ impl Reader<'_> {
                 for part in parts {
                     self.arithmetic(part, parameter.span, state);
                 }
+                // A negative length that reaches beyond the beginning is an error.
+                if parts.iter().any(|part| !is_plain_length(part)) {
+                    self.may_give_up(state);
+                }
                 let list = matches!(parameter.name.as_str(), "@" | "*")
                     || parameter.index.as_deref().is_some_and(is_all);
                 // `${@:0}` begins with `$0`, whatever the list holds.
@@ -208,6 +212,7 @@ impl Reader<'_> {
 
     fn indirect(&mut self, parameter: &Parameter, values: &[Text], state: &State) -> Text {
         let value = values.first().cloned().unwrap_or_default();
+        self.may_give_up(state);
         match values::as_literal(&value) {
             Some(name) if super::expand::is_name(name) => {
                 let name = name.to_owned();
@@ -498,4 +503,15 @@ fn matches(pattern: &str, text: &str) -> bool {
     pattern
         .get(at..)
         .is_some_and(|rest| rest.iter().all(|character| *character == '*'))
+}
+
+/// Blanks, digits and nothing else.
+fn is_plain_length(part: &[Piece]) -> bool {
+    match part {
+        [] => true,
+        [Piece::Text(text) | Piece::Quoted(text)] => text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b' '),
+        _ => false,
+    }
 }

@@ -148,6 +148,8 @@ pub(super) struct Reader<'a> {
     /// Those that may be called between any two commands, with the number of functions that were
     /// defined when the trap was set.
     pub(super) trapped_anytime: BTreeMap<String, usize>,
+    /// The states in which the line in progress may have been given up.
+    pub(super) given_up: Option<State>,
     /// Every exit that `break`, `continue` and `return` may take is followed, `exit` too.
     steps: usize,
     exhausted: bool,
@@ -194,6 +196,7 @@ impl<'a> Reader<'a> {
             prefixed: Vec::new(),
             trapped: BTreeSet::new(),
             trapped_anytime: BTreeMap::new(),
+            given_up: None,
             steps: 0,
             exhausted: false,
         }
@@ -323,8 +326,10 @@ impl<'a> Reader<'a> {
     /// [`Self::scoped`] for what runs in a subshell: loops and functions outside are out of reach.
     pub(super) fn in_subshell<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let loops = std::mem::take(&mut self.loops);
+        let given_up = self.given_up.take();
         let result = run(self);
         self.loops = loops;
+        self.given_up = given_up;
         result
     }
 

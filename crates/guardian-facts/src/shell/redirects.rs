@@ -38,6 +38,22 @@ impl Reader<'_> {
         result
     }
 
+    /// The redirects of one command, which are expanded where it runs: what they change
+    /// (`<<< $((x=3))`, `> ${y:=z}`) may be lost with a process of its own.
+    pub(super) fn redirects_of_one(
+        &mut self,
+        nodes: &[RedirectNode],
+        state: &mut State,
+    ) -> Redirects {
+        if nodes.is_empty() {
+            return Redirects::default();
+        }
+        let before = state.clone();
+        let result = self.redirects(nodes, state);
+        *state = before.join(state.clone());
+        result
+    }
+
     fn redirect(&mut self, node: &RedirectNode, state: &mut State, result: &mut Redirects) {
         if let Some(variable) = &node.variable {
             self.assign_integer(variable, node.span, state);

@@ -67,7 +67,7 @@ impl Reader<'_> {
                 ArgumentNode::Array(assignment) => arrays.push(assignment),
             }
         }
-        let redirects = self.redirects(&command.redirects, &mut state);
+        let redirects = self.redirects_of_one(&command.redirects, &mut state);
         let mut facts = Vec::new();
         let mut changes = Vec::new();
         let lasting = argv.is_empty() && arrays.is_empty();
@@ -167,6 +167,8 @@ impl Reader<'_> {
         lasting: bool,
     ) -> (Assignment, Value) {
         if let Some(subscript) = &node.subscript {
+            // It may be negative, or empty.
+            self.may_give_up(state);
             if state.get(&node.name) == Some(Value::Associative) {
                 self.quoted(subscript, state);
             } else {

@@ -17,6 +17,8 @@ pub(super) struct Statement {
     pub(super) first: Pipeline,
     pub(super) rest: Vec<(Connector, Pipeline)>,
     pub(super) background: bool,
+    /// Nothing follows it on its line.
+    pub(super) ends_line: bool,
 }
 
 /// `&&` or `||`.

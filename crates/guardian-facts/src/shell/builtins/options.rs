@@ -106,9 +106,9 @@ impl Reader<'_> {
         for word in call.argv.iter().skip(1) {
             match values::as_literal(word) {
                 Some(
-                    "-s" | "-u" | "-q" | "-p" | "extglob" | "failglob" | "nocasematch"
-                    | "inherit_errexit" | "globasciiranges" | "huponexit" | "checkwinsize"
-                    | "cmdhist" | "histappend" | "login_shell",
+                    "-s" | "-u" | "-q" | "-p" | "extglob" | "nocasematch" | "inherit_errexit"
+                    | "globasciiranges" | "huponexit" | "checkwinsize" | "cmdhist" | "histappend"
+                    | "login_shell",
                 ) => {}
                 Some("lastpipe") => state.lastpipe = true,
                 Some("globstar") => self.globstar = true,

@@ -7,10 +7,11 @@ use super::{Parse, Parser, words::Pieces, words::Until};
 use crate::shell::syntax::Piece;
 
 impl Parser<'_> {
-    /// `$((…))`, or `$( (…) …)` when the parentheses do not close together.
+    /// `$((…))`. Where the parentheses do not close together it is `$( (…) …)`, of which bash then
+    /// finds the end in its own way (`"$((( 0 )) || f "$x")"` ends elsewhere in quotes), so that is
+    /// not read.
     pub(super) fn dollar_double_parentheses(&mut self) -> Parse<Piece> {
         let start = self.pos;
-        let marks = self.marks();
         self.trace.live.push(start);
         self.pos += 3;
         match self.arithmetic_to_double_close()? {
@@ -19,10 +20,11 @@ impl Parser<'_> {
                 written: Rc::from(self.slice(start, self.pos)),
                 span: self.span(start, self.pos),
             }),
-            None => {
-                self.retry(marks)?;
-                self.command_substitution()
-            }
+            None => Err(self.problem(
+                start,
+                "ambiguous-arithmetic",
+                "`$((` that is no arithmetic; `$( (` is read",
+            )),
         }
     }
 

@@ -47,23 +47,35 @@ impl Parser<'_> {
             self.skip_newlines()?;
             rest.push((connector, self.pipeline()?));
         };
+        let ends_line = self.is_line_end();
         Ok(Some(Statement {
             first,
             rest,
             background,
+            ends_line,
         }))
+    }
+
+    /// Nothing but blanks and a comment stands between here and a newline, whichever side of it.
+    fn is_line_end(&self) -> bool {
+        let before = self.pos.checked_sub(1).and_then(|at| self.bytes.get(at));
+        let rest = self.bytes.get(self.pos..).unwrap_or_default();
+        let next = rest.iter().find(|byte| !matches!(byte, b' ' | b'\t'));
+        before == Some(&b'\n') || matches!(next, None | Some(b'\n' | b'#'))
     }
 
     /// Consumes what ends a statement; true for `&`.
     fn terminator(&mut self) -> Parse<bool> {
-        // bash 5.2 prints a substitution and reads it again, and loses what ends a command on the
-        // line of a heredoc: `$(cat <<E | tee; echo x` runs `tee echo x`.
-        if self.substitutions > 0 && !self.pending.is_empty() && matches!(self.peek(), b';' | b'&')
-        {
+        // bash 5.2 prints a substitution and reads it again. It loses what ends a command on the
+        // line of a heredoc (`$(cat <<E | tee; echo x` runs `tee echo x`), and one `;` behind its
+        // body (`$(cat <<E`, body, `rm a; ls /` runs `rm a ls /`).
+        let on_its_line = !self.pending.is_empty() && matches!(self.peek(), b';' | b'&');
+        let behind_it = self.heredoc_in_substitution && self.peek() == b';';
+        if self.substitutions > 0 && (on_its_line || behind_it) {
             return Err(self.problem(
                 self.pos,
                 "heredoc",
-                "a command follows on the line of a heredoc in a substitution",
+                "a command follows a heredoc in a substitution",
             ));
         }
         match self.peek() {

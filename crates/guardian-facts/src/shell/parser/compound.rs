@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Parse, Parser, words::Mode};
-use crate::shell::syntax::{CaseArm, Command, CommandKind, List};
+use crate::shell::syntax::{ArgumentNode, CaseArm, Command, CommandKind, List, Piece};
 
 impl Parser<'_> {
     /// The unquoted word at the current position when it could be a reserved word, else empty.
@@ -287,8 +287,19 @@ impl Parser<'_> {
                 self.reset(marks);
             }
         }
-        let body = Box::new(self.command()?);
-        Ok(CommandKind::Coproc { name, body })
+        let start = self.pos;
+        let body = self.command()?;
+        // Its first word might have been a name, so bash still takes the words behind it for
+        // assignments: they do not split, no file name is put in, and `~` is home within them.
+        if let CommandKind::Simple { words, .. } = &body.kind
+            && words.iter().any(has_form_of_assignment)
+        {
+            return Err(self.problem(start, "coproc", "`coproc` in front of assignments"));
+        }
+        Ok(CommandKind::Coproc {
+            name,
+            body: Box::new(body),
+        })
     }
 
     /// The rest of `name () body`, standing at the parenthesis.
@@ -318,4 +329,17 @@ impl Parser<'_> {
             body: Rc::new(body),
         })
     }
+}
+
+/// Begins like `name=`, `name+=` or `name[`.
+fn has_form_of_assignment(word: &ArgumentNode) -> bool {
+    let ArgumentNode::Word(word) = word else {
+        return true;
+    };
+    let Some(Piece::Text(text)) = word.pieces.first() else {
+        return false;
+    };
+    let name = text.bytes().take_while(|&byte| Parser::is_name_byte(byte));
+    let name = name.count();
+    name > 0 && text[name..].starts_with(['=', '+', '['])
 }

@@ -91,6 +91,8 @@ pub(super) struct Parser<'t> {
     pending: Vec<PendingHeredoc>,
     /// `$(…)` and `<(…)` around the current position.
     substitutions: usize,
+    /// The innermost of them has opened a heredoc.
+    heredoc_in_substitution: bool,
     /// Bytes that were read in one way and then in another.
     retried: usize,
     trace: Trace,
@@ -106,6 +108,7 @@ impl<'t> Parser<'t> {
             origin,
             pending: Vec::new(),
             substitutions: 0,
+            heredoc_in_substitution: false,
             retried: 0,
             trace: Trace::default(),
         }

@@ -145,6 +145,7 @@ impl Parser<'_> {
         }
         let slot = Rc::new(OnceCell::new());
         self.trace.heredocs.push((start, self.pos));
+        self.heredoc_in_substitution = self.substitutions > 0;
         self.pending.push(PendingHeredoc {
             delimiter,
             quoted,

@@ -331,9 +331,11 @@ impl Parser<'_> {
     fn nested_list(&mut self, start: usize) -> Parse<crate::shell::syntax::List> {
         let outer = std::mem::take(&mut self.pending);
         let lines = self.pos;
+        let outer_heredoc = std::mem::take(&mut self.heredoc_in_substitution);
         self.substitutions += 1;
         let list = self.list();
         self.substitutions -= 1;
+        self.heredoc_in_substitution = outer_heredoc;
         let list = list?;
         if !self.pending.is_empty() {
             return Err(self.problem(start, "heredoc", "a heredoc starts on the closing line"));
