@@ -160,6 +160,19 @@ impl Reader<'_> {
         for word in &files.pathspecs {
             limit.add(word, prefix, &repository.workspace);
         }
+        // `git show HEAD:src/a.rs v1:src/a.rs` shows these and nothing else.
+        let paths: Option<Vec<&str>> = files.names.iter().map(path_in_a_commit).collect();
+        if let Some(paths) = paths.filter(|paths| !paths.is_empty()) {
+            for path in paths {
+                let from = match path.strip_prefix("./") {
+                    Some(_) => prefix,
+                    None => Path::new(""),
+                };
+                let spec = beneath(path, from, &repository.workspace);
+                limit.includes.push(spec.map_or(Spec::Any, Spec::Path));
+            }
+            return limit;
+        }
         for word in &files.names {
             // A revision limits nothing; git refuses a word that could be both.
             let is_path = word.as_literal().is_some_and(|text| {
@@ -180,6 +193,15 @@ impl Reader<'_> {
         }
         limit
     }
+}
+
+/// The path of `REVISION:path`, where the revision is a plain name (`HEAD^{/fix: it}` holds a colon,
+/// too).
+fn path_in_a_commit(word: &Word) -> Option<&str> {
+    let (revision, path) = word.as_literal()?.split_once(':')?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./~^@".contains(c);
+    let is_inside = !path.is_empty() && !path.starts_with("../") && !path.contains("/..");
+    (!revision.is_empty() && revision.chars().all(is_plain) && is_inside).then_some(path)
 }
 
 /// A hex word may abbreviate the name of the object; of a word that is not known nothing is said.
