@@ -2,7 +2,9 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 /// Stub programs. Those that begin with `no` fail.
 pub(crate) const STUBS: &[&str] = &[
@@ -64,7 +66,7 @@ impl Bash {
         let scratch = work.path().join("scratch");
         std::fs::create_dir(&scratch).unwrap();
         std::fs::write(inner.join("data.txt"), "one two\nthree\n").unwrap();
-        Command::new("/usr/bin/timeout")
+        let mut shell = Command::new("/usr/bin/timeout")
             .args([
                 "-s",
                 "KILL",
@@ -86,8 +88,9 @@ impl Bash {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .status()
+            .spawn()
             .unwrap();
+        end_group(&mut shell);
         std::fs::read_dir(&logs)
             .unwrap()
             .flat_map(|entry| {
@@ -103,6 +106,20 @@ impl Bash {
             })
             .collect()
     }
+}
+
+/// Waits for `timeout`, which leads a group of its own, and ends what the program left in the
+/// background: a loop there would run for ever.
+fn end_group(leader: &mut Child) {
+    let pid = Pid::from_child(leader);
+    // Not reaped yet, so that the number still is its own.
+    waitid(
+        WaitId::Pid(pid),
+        WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
+    )
+    .unwrap();
+    kill_process_group(pid, Signal::KILL).unwrap();
+    leader.wait().unwrap();
 }
 
 /// A stub that ran.
