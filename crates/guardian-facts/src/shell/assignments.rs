@@ -96,6 +96,15 @@ impl Reader<'_> {
                     format!("`{name}` changes how the rest is read"),
                 );
             }
+            "LC_ALL" | "LC_CTYPE" | "LANG"
+                if value != Value::Unset && !known.as_deref().is_some_and(is_plain_locale) =>
+            {
+                self.partial_at(
+                    span,
+                    "locale",
+                    "bytes mean other letters to the shell from here on",
+                );
+            }
             "TEXTDOMAIN" | "TEXTDOMAINDIR" => {
                 self.partial_at(span, "translation", "translated texts may run commands");
             }
@@ -541,4 +550,19 @@ fn hand_on(builtin: &str, flags: &str, declared: &str, state: &mut State) {
         // Programs get no arrays.
         state.environment.withhold(declared);
     }
+}
+
+/// A locale in which every byte below 0x80 is a letter of its own: UTF-8, or one byte a letter. In
+/// the others (GBK, Shift JIS …) a backtick or a backslash may be the second half of a letter.
+fn is_plain_locale(name: &str) -> bool {
+    let Some((_, charset)) = name.split_once('.') else {
+        return matches!(name, "" | "C" | "POSIX") || !name.starts_with(['z', 'j', 'k']);
+    };
+    let charset = charset.split('@').next().unwrap_or_default();
+    let charset: String = charset
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    charset == "utf8" || charset.starts_with("iso8859") || charset.starts_with("koi8")
 }

@@ -49,6 +49,8 @@ pub(super) enum Builtin {
     Hash,
     /// `jobs`, whose `-x` runs a command.
     Jobs,
+    /// `ulimit`
+    Limit,
     /// Changes nothing that is followed.
     Plain,
     /// May evaluate its words or run commands (`compgen -C`, `fc`).
@@ -89,7 +91,8 @@ pub(super) fn find(name: &str) -> Option<Builtin> {
         "hash" => Builtin::Hash,
         "jobs" => Builtin::Jobs,
         ":" | "true" | "false" | "disown" | "dirs" | "times" | "umask" | "suspend" | "bg"
-        | "fg" | "help" | "caller" | "ulimit" => Builtin::Plain,
+        | "fg" | "help" | "caller" => Builtin::Plain,
+        "ulimit" => Builtin::Limit,
         "bind" | "complete" | "compgen" | "compopt" | "fc" => Builtin::Evaluating,
         "history" | "kill" | "echo" | "pwd" | "type" => Builtin::Listed,
         _ => return None,
@@ -236,6 +239,10 @@ impl Reader<'_> {
                 for word in call.argv.iter().skip(1) {
                     self.evaluate(word, span, &mut state);
                 }
+            }
+            Builtin::Limit => {
+                self.limits(&call);
+                self.judge(index, &name, &call, &state);
             }
             Builtin::Eval => return self.eval(index, &call, state),
             Builtin::Source => return self.source(index, &call, state),

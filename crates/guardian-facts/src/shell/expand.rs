@@ -275,9 +275,9 @@ impl Reader<'_> {
         let (user, after) = rest.split_at(length);
         let value = match user {
             "" => match self.variable("HOME", state) {
-                // Without the variable bash asks the user database.
+                // Without the variable bash asks the user database, which may say otherwise.
                 empty if empty.is_empty() && !is_empty_text(state.get("HOME")) => {
-                    values::literal(self.cx.roots.home.to_str().unwrap_or(""))
+                    vec![unknown(text, Kind::Benign)]
                 }
                 value => value,
             },

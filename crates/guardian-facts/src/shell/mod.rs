@@ -33,6 +33,7 @@ mod git_untracked;
 mod give_up;
 mod hosts;
 mod inline_paths;
+mod limits;
 mod loose;
 mod named;
 mod nested;

@@ -88,6 +88,39 @@ fn valid_bash_that_grammars_reject_is_complete() {
 }
 
 #[test]
+fn what_changes_the_shell_itself_ends_the_reading() {
+    for text in [
+        "LC_ALL=zh_CN.GBK; echo x",
+        "export LANG=ja_JP.SJIS",
+        "LC_CTYPE=$x ls",
+        "LC_ALL=zh_CN bash -c ls",
+    ] {
+        partial(text, "locale");
+    }
+    for text in ["ulimit -n 3; ls", "ulimit -Sv $x", "ulimit -u0"] {
+        partial(text, "limits");
+    }
+    partial("shopt -s failglob; ls x*", "shell-options");
+    partial("FUNCNEST=1; ls", "shell-options");
+    for text in [
+        "LC_ALL=C ls",
+        "LC_ALL=en_US.UTF-8 ls",
+        "export LANG=de_DE@euro; ls",
+        "unset LC_ALL; ls",
+        "LC_ALL= ls",
+        "ulimit -n 4096; ls",
+        "ulimit -c unlimited; ls",
+        "ulimit -a",
+    ] {
+        assert_eq!(
+            Machine::new().read(text).reading,
+            Reading::Complete,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn code_in_hidden_places_is_a_command() {
     for (text, inner) in [
         ("echo ${x:-`touch M`}", "touch M"),
