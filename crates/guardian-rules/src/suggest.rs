@@ -238,9 +238,16 @@ fn only_command(facts: &Facts, uncovered: &[Uncovered]) -> Option<usize> {
     missing
 }
 
-/// The words of a command as a rule writes them; `None` where one cannot be written: unknown,
-/// wildcards, words with blanks.
+/// Longer commands are not put into a rule: nobody reads it, and comparing each of thousands of
+/// accesses with it takes the square of their number.
+const MAX_RULE_WORDS: usize = 64;
+
+/// The words of a command as a rule writes them; `None` where one cannot be written (unknown,
+/// wildcards, words with blanks) and where they are too many.
 fn rule_words(command: &guardian_facts::CommandFact) -> Option<Vec<String>> {
+    if command.argv.len() > MAX_RULE_WORDS {
+        return None;
+    }
     let mut words: Vec<String> = command
         .argv
         .iter()

@@ -15,6 +15,8 @@ pub(super) const MAX_HEREDOCS: usize = 16;
 pub(super) const MAX_STEPS: usize = 20_000;
 /// Depth of texts inside texts (`bash -c`, `eval`) and of function calls.
 pub(super) const MAX_NESTED_TEXTS: usize = 8;
+/// Commands that run commands (`env nice timeout 5 …`), within each other.
+pub(super) const MAX_RUNS: usize = 24;
 /// Words that one brace expansion may make.
 pub(super) const MAX_BRACE_WORDS: usize = 128;
 /// Rounds of a loop over literals that are read one by one.

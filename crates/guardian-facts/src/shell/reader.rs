@@ -109,6 +109,8 @@ pub(super) struct Reader<'a> {
     pub(super) loops: Vec<LoopFrame>,
     /// Texts inside texts.
     pub(super) texts: usize,
+    /// Commands run by commands, around the one in progress.
+    pub(super) runs: usize,
     /// Function bodies that were called, by address.
     pub(super) called: BTreeSet<usize>,
     pub(super) defined: Vec<(String, Rc<Command>)>,
@@ -197,6 +199,7 @@ impl<'a> Reader<'a> {
             trapped: BTreeSet::new(),
             trapped_anytime: BTreeMap::new(),
             given_up: None,
+            runs: 0,
             steps: 0,
             exhausted: false,
         }

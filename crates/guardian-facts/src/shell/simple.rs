@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
+use super::bounds;
 use super::control::Flow;
+use super::parser::Origin;
 use super::reader::{Input, Reader};
 use super::redirects::Redirects;
 use super::syntax::{ArgumentNode, AssignedNode, AssignmentNode, Command, Piece};
@@ -259,8 +261,32 @@ impl Reader<'_> {
         }
     }
 
-    /// Runs expanded words: a function, a builtin or a program.
+    /// Runs expanded words: a function, a builtin or a program. What runs another command comes
+    /// here again, which is bounded: sixty thousand bytes of `env` would take the whole stack.
     pub(super) fn run(&mut self, call: Call, state: State) -> Flow {
+        if self.runs >= bounds::MAX_RUNS {
+            return self.run_unread(call, state);
+        }
+        self.runs += 1;
+        let flow = self.run_once(call, state);
+        self.runs -= 1;
+        flow
+    }
+
+    /// What is run is too deep within other commands to be read: looked at for danger only.
+    fn run_unread(&mut self, call: Call, mut state: State) -> Flow {
+        self.partial_at(call.span, "too-deep", "commands within commands too deeply");
+        let words: Vec<&str> = call
+            .argv
+            .iter()
+            .filter_map(|word| values::as_literal(word))
+            .collect();
+        self.scan_unread(&words.join(" "), Origin::Fixed(call.span), &state);
+        state.forget();
+        Flow::both(state)
+    }
+
+    fn run_once(&mut self, call: Call, state: State) -> Flow {
         if !self.step() {
             return Flow::both(state);
         }

@@ -137,6 +137,42 @@ pub(super) mod tests {
         linear("punctuation", |n| punctuation(n * 20));
     }
 
+    /// What runs another command, many thousand times in one text: the walk must not go as deep as
+    /// the text is long.
+    #[test]
+    fn chains_of_wrappers_take_neither_the_stack_nor_more_work_than_their_length() {
+        for wrapper in [
+            "env ",
+            "command ",
+            "builtin ",
+            "exec ",
+            "nice ",
+            "sudo ",
+            "nohup ",
+            "timeout 5 ",
+            "xargs ",
+            "find . -exec ",
+            "docker run x ",
+            "parallel ",
+            "$x ",
+            "\"$@\" ",
+            "time ",
+            "! ",
+            "eval ",
+            "sh -c ",
+            "ssh h ",
+            "unknown ",
+            "awk ",
+            "[ ",
+            "test ! ",
+            "git -c a=b ",
+        ] {
+            let text = wrapper.repeat(60_000 / wrapper.len()) + "ls";
+            let bytes = u64::try_from(text.len()).unwrap();
+            assert!(work(&text) < bytes * 400, "{wrapper}: {}", work(&text));
+        }
+    }
+
     #[test]
     fn loops_and_calls_within_each_other_stop_at_the_bound() {
         let mut text = String::from("foo $i");

@@ -203,3 +203,12 @@ fn a_wider_rule_covers_other_operands_and_no_flags_and_is_for_people_who_look_at
         assert_eq!(suggest_wider(&facts, &asking(&facts), &policy), []);
     }
 }
+
+#[test]
+fn a_command_of_hundreds_of_words_is_put_into_no_rule() {
+    let suggestions = |count: usize| {
+        let words = format!("mkdir{}", " x".repeat(count));
+        suggested(&run(command(&words, &[Effect::SystemQuery]))).len()
+    };
+    assert_eq!((suggestions(20), suggestions(200)), (1, 0));
+}
