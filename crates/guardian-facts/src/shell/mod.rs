@@ -49,6 +49,7 @@ mod read_builtins;
 mod reader;
 mod redirects;
 mod revisions;
+mod running;
 mod second_opinion;
 mod simple;
 mod summary;
